@@ -1,0 +1,1 @@
+"""Packs that come with the cloud part: each subfolder is one."""

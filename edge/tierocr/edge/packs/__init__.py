@@ -1,0 +1,1 @@
+"""Packs that come with the edge part: each subfolder is one."""

@@ -1,0 +1,113 @@
+"""One recognition network on one engine: crops of lines -> readings.
+
+Crops are grouped by width bucket; a line longer than the network's range is split where there is little
+ink, and its readings are stitched. A crop's reading does not depend on its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tierocr.shared.document import Pixels
+from tierocr.shared.engines import Engine
+from tierocr.shared.recognition import (
+    EMPTY,
+    Glyph,
+    Reading,
+    RecogniserFacts,
+    batches,
+    decode,
+    input_width,
+    prepare,
+    to_tensor,
+)
+
+
+class Recogniser:
+    """Reads crops of single lines. Owned by one worker, like its engine."""
+
+    def __init__(self, engine: Engine, facts: RecogniserFacts, *, max_batch: int = 8) -> None:
+        """Wire an engine to the facts of its pack. `max_batch`: crops per call of the engine."""
+        self.engine = engine
+        self.facts = facts
+        self.max_batch = max_batch
+
+    def read(self, crops: Sequence[Pixels]) -> list[Reading]:
+        """(h, w, 3) uint8 BGR crops, reading left to right -> one reading each, in the same order.
+
+        Raises TierocrError when the engine fails.
+        """
+        pieces: list[tuple[int, _Piece]] = []
+        for index, crop in enumerate(crops):
+            prepared = prepare(crop, self.facts)
+            pieces += [(index, piece) for piece in _split(prepared, self.facts)]
+        readings = self._read_prepared([piece.pixels for _, piece in pieces])
+        parts: list[list[tuple[_Piece, Reading]]] = [[] for _ in crops]
+        for (index, piece), reading in zip(pieces, readings, strict=True):
+            parts[index].append((piece, reading))
+        return [_stitch(part) for part in parts]
+
+    def _read_prepared(self, prepared: Sequence[Pixels]) -> list[Reading]:
+        widths = [input_width(p.shape[1], self.facts) for p in prepared]
+        readings = [EMPTY] * len(prepared)
+        for batch in batches(widths, self.max_batch):
+            width = widths[batch[0]]
+            output = self.engine.run(to_tensor([prepared[i] for i in batch], width, self.facts))
+            for row, i in enumerate(batch):
+                readings[i] = decode(output[row], prepared[i].shape[1], width, self.facts)
+        return readings
+
+
+class _Piece:
+    """A part of a prepared crop: `pixels` with context; glyphs count between `keep` fractions of it."""
+
+    def __init__(self, pixels: Pixels, start: float, end: float, keep: tuple[float, float]) -> None:
+        self.pixels, self.start, self.end, self.keep = pixels, start, end, keep
+
+
+def _split(prepared: Pixels, facts: RecogniserFacts) -> list[_Piece]:
+    """Cut a prepared crop that is too long at its emptiest columns, with a line height of context."""
+    width = prepared.shape[1]
+    if width <= facts.max_width:
+        return [_Piece(prepared, 0.0, 1.0, (0.0, 1.0))]
+    context = facts.height
+    count = -(-width // (facts.max_width - 2 * context))
+    ink = prepared.astype(np.float32).std(axis=0).mean(axis=1)
+    smooth = np.convolve(ink, np.ones(5) / 5, mode="same")
+    cuts = [0]
+    for k in range(1, count):
+        aim, reach = width * k // count, context
+        low, high = max(aim - reach, cuts[-1] + 1), min(aim + reach, width - 1)
+        cuts.append(low + int(smooth[low:high].argmin()))
+    cuts.append(width)
+    pieces = []
+    for a, b in zip(cuts, cuts[1:], strict=False):
+        left, right = max(0, a - context), min(width, b + context)
+        span = right - left
+        pieces.append(
+            _Piece(
+                prepared[:, left:right],
+                left / width,
+                right / width,
+                ((a - left) / span, (b - left) / span),
+            )
+        )
+    return pieces
+
+
+def _stitch(parts: list[tuple[_Piece, Reading]]) -> Reading:
+    if len(parts) == 1:
+        return parts[0][1]
+    glyphs: list[Glyph] = []
+    for piece, reading in parts:
+        low, high = piece.keep
+        for glyph in reading.glyphs:
+            middle = (glyph.start + glyph.end) / 2
+            if low <= middle < high or (high == 1.0 and middle >= low):
+                scale = piece.end - piece.start
+                start, end = piece.start + glyph.start * scale, piece.start + glyph.end * scale
+                glyphs.append(replace(glyph, start=start, end=end))
+    return Reading(glyphs=tuple(glyphs), truncated=any(r.truncated for _, r in parts))
