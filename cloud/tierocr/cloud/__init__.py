@@ -1,0 +1,1 @@
+"""The cloud part: the refinement service and the model forge."""

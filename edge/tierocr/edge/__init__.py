@@ -1,0 +1,1 @@
+"""The edge part: reads at once, knows what it is unsure of, refines it through the cloud."""

@@ -1,0 +1,1 @@
+"""What edge and cloud both need: values, reading, packs, engines, the wire protocol."""

@@ -12,13 +12,16 @@ from tierocr.shared.document import Pixels, Quad
 from tierocr.shared.geometry import bounds, perspective, quad_size, rectangle
 
 STRAIGHT = 0.02
-"""A quad whose corners lie within this many of its heights of its bounding box is cut without warping."""
+"""A quad whose corners lie within this many of its heights of its bounding box is cut without
+warping.
+"""
 
 
 def cut(pixels: Pixels, quad: Quad) -> Pixels:
     """The quad's content at the page's own scale: (h, w, 3) uint8, reading left to right.
 
-    Pixels outside the page repeat its border. The result is at least 1 x 1; it may be a view of `pixels`.
+    Pixels outside the page repeat its border. The result is at least 1 x 1; it may be a view of
+    `pixels`.
     """
     along, across = quad_size(quad)
     width, height = max(1, round(along)), max(1, round(across))
@@ -41,7 +44,7 @@ def scale_to_height(crop: Pixels, height: int) -> Pixels:
     if h == height:
         return crop
     width = max(1, round(w * height / h))
-    how = cv2.INTER_AREA if h > height else cv2.INTER_CUBIC
+    how = cv2.INTER_AREA if h > height else cv2.INTER_LINEAR
     return cv2.resize(crop, (width, height), interpolation=how)  # type: ignore[return-value]
 
 

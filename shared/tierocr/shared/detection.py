@@ -1,9 +1,9 @@
 """Where text stands: page size -> tiles, tile -> tensor, probability map -> regions, seams merged.
 
-Pure functions (OpenCV for arithmetic on arrays only); must not know which runtime runs the network, nor
-about files or clocks. The post-processing is DB's (Liao et al., "Real-time Scene Text Detection with
-Differentiable Binarization", AAAI 2020, 3.4), with the polygon offset done in closed form: a rectangle
-grown by d on every side is what offsetting it and fitting a rectangle again would give.
+Pure functions (OpenCV for arithmetic on arrays only); must not know which runtime runs the network,
+nor about files or clocks. The post-processing is DB's (Liao et al., "Real-time Scene Text Detection
+with Differentiable Binarization", AAAI 2020, 3.4), with the polygon offset done in closed form: a
+rectangle grown by d on every side is what offsetting it and fitting a rectangle again would give.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ MIN_SIDE = 3.0
 class DetectorFacts:
     """What a detector needs to know about its pack.
 
-    `mean`, `std`: per channel in BGR order, of pixels scaled to 0..1. `stride`: input sides are multiples
-    of it. `side`: longest side in pixels of one input. `bucket`: input sides are rounded up to it, so that
-    the runtime sees few shapes. `threshold` binarises the map, `box_threshold` is the least mean
-    probability of a region, `unclip_ratio` DB's growth of the shrunk text kernel.
+    `mean`, `std`: per channel in BGR order, of pixels scaled to 0..1. `stride`: input sides are
+    multiples of it. `side`: longest side in pixels of one input. `bucket`: input sides are rounded
+    up to it, so that the runtime sees few shapes. `threshold` binarises the map, `box_threshold` is
+    the least mean probability of a region, `unclip_ratio` DB's growth of the shrunk text kernel.
     """
 
     mean: tuple[float, float, float] = (0.485, 0.456, 0.406)
@@ -73,7 +73,8 @@ class TilePlan:
 def plan_tiles(width: int, height: int, scale: float, side: int, overlap: int) -> TilePlan:
     """Cover a page with tiles that measure at most `side` input pixels on each side.
 
-    Neighbours share `overlap` input pixels, so that a line cut by one seam is whole in the other tile.
+    Neighbours share `overlap` input pixels, so that a line cut by one seam is whole in the other
+    tile.
     """
     return TilePlan(
         scale=scale,
@@ -101,7 +102,7 @@ def to_tensor(pixels: Pixels, tile: Tile, scale: float, facts: DetectorFacts) ->
     The rest of the input repeats the tile's last row and column, which draws no false edge.
     """
     width, height, full_width, full_height = tensor_size(tile, scale, facts)
-    part = pixels[tile.y0 : tile.y1, tile.x0 : tile.x1]
+    part: cv2.typing.MatLike = pixels[tile.y0 : tile.y1, tile.x0 : tile.x1]
     if (width, height) != (part.shape[1], part.shape[0]):
         how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
         part = cv2.resize(part, (width, height), interpolation=how)
@@ -119,7 +120,9 @@ def to_tensor(pixels: Pixels, tile: Tile, scale: float, facts: DetectorFacts) ->
 
 
 def regions_of(probability: Floats, facts: DetectorFacts) -> list[Region]:
-    """(H, W) probability map -> regions in map pixels, unordered, each grown to the text's full extent."""
+    """(H, W) probability map -> regions in map pixels, unordered, each grown to the text's full
+    extent.
+    """
     mask = (probability > facts.threshold).astype(np.uint8)
     contours, _ = cv2.findContours(mask, cv2.RETR_LIST, cv2.CHAIN_APPROX_SIMPLE)
     found = []
@@ -154,8 +157,8 @@ def clip(region: Region, width: int, height: int) -> Region:
 def merge_seams(parts: list[list[Region]]) -> list[Region]:
     """Regions of overlapping tiles, in page pixels, -> one list in which each line stands once.
 
-    Two regions of different tiles that cover one another are the same text: where they continue each other
-    along the line they become their union, otherwise the larger one stays.
+    Two regions of different tiles that cover one another are the same text: where they continue
+    each other along the line they become their union, otherwise the larger one stays.
     """
     kept: list[Region] = []
     for part in parts:

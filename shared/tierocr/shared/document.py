@@ -1,8 +1,8 @@
 """The values that everything passes around: pages, regions, lines, documents.
 
-Frozen, numpy only, no behaviour beyond small derived properties. Coordinates are pixels of the upright page
-at full resolution (after EXIF and page rotation), origin top left, x to the right, y down. Confidences lie
-in 0..1. This module must not know about files, networks, clocks or runtimes.
+Frozen, numpy only, no behaviour beyond small derived properties. Coordinates are pixels of the
+upright page at full resolution (after EXIF and page rotation), origin top left, x to the right, y
+down. Confidences lie in 0..1. This module must not know about files, networks, clocks or runtimes.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class TextRun:
 class PageImage:
     """One decoded page.
 
-    `pixels`: (H, W, 3) uint8 BGR, upright after EXIF or the PDF's /Rotate. `index` counts from 0 in its
-    file. `dpi`: dots per inch of these pixels, None where the file does not say anything believable.
-    `orientation`: clockwise degrees (0, 90, 180, 270) that were applied to the stored pixels (mirroring is
-    in `transform` only). `transform`: upright pixels -> stored pixels (PDF: points of 1/72 inch, origin at
-    the top left of the unrotated crop box).
+    `pixels`: (H, W, 3) uint8 BGR, upright after EXIF or the PDF's /Rotate. `index` counts from 0 in
+    its file. `dpi`: dots per inch of these pixels, None where the file does not say anything
+    believable. `orientation`: clockwise degrees (0, 90, 180, 270) that were applied to the stored
+    pixels (mirroring is in `transform` only). `transform`: upright pixels -> stored pixels (PDF:
+    points of 1/72 inch, origin at the top left of the unrotated crop box).
     """
 
     pixels: Pixels
@@ -86,7 +86,9 @@ class Region:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Character:
-    """One character. `quad` lies in the same frame as its line's; `score_raw` is the network's probability."""
+    """One character. `quad` lies in the same frame as its line's; `score_raw` is the network's
+    probability.
+    """
 
     text: str
     quad: Quad
@@ -109,10 +111,10 @@ class Word:
 class Signals:
     """What the recogniser knows about its own reading of one line, for routing and calibration.
 
-    Probabilities are the CTC softmax values of the emitted characters, each at its best column. `margin`:
-    smallest difference between best and second class over those columns. `entropy`: largest entropy over
-    them, in nats. `weak`: how many characters are under 0.5. `crop_height`: pixels of the crop before
-    scaling. `detector_score`: the region's score.
+    Probabilities are the CTC softmax values of the emitted characters, each at its best column.
+    `margin`: smallest difference between best and second class over those columns. `entropy`:
+    largest entropy over them, in nats. `weak`: how many characters are under 0.5. `crop_height`:
+    pixels of the crop before scaling. `detector_score`: the region's score.
     """
 
     min_probability: float
@@ -127,7 +129,9 @@ class Signals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """Why a line was sent, or kept. `bytes` is what its crop weighed on the wire, 0 if it was kept."""
+    """Why a line was sent, or kept. `bytes` is what its crop weighed on the wire, 0 if it was
+    kept.
+    """
 
     reason: str
     p_error: float
@@ -147,10 +151,11 @@ class Alternative:
 class Line:
     """One line of text with its words and characters.
 
-    `text_raw` is what the recogniser said where a text rule changed it, else None. `score_raw` is the
-    smallest character probability of the line: one weak character makes a weak line. `confidence` is the
-    calibrated probability that the whole line is right, equal to `score_raw` while there is no calibration.
-    `angle`: degrees by which the reading direction is turned clockwise from the page's x axis.
+    `text_raw` is what the recogniser said where a text rule changed it, else None. `score_raw` is
+    the smallest character probability of the line: one weak character makes a weak line.
+    `confidence` is the calibrated probability that the whole line is right, equal to `score_raw`
+    while there is no calibration. `angle`: degrees by which the reading direction is turned
+    clockwise from the page's x axis.
     """
 
     region: Region
@@ -172,8 +177,8 @@ class Line:
 class Page:
     """One page as read; its lines stand in reading order.
 
-    `scale`: detector pixels per page pixel, as used for the finest pass. `error` is set when the page could
-    not be decoded or read; its size is then 0 x 0.
+    `scale`: detector pixels per page pixel, as used for the finest pass. `error` is set when the
+    page could not be decoded or read; its size is then 0 x 0.
     """
 
     index: int
@@ -199,7 +204,9 @@ class EngineInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """Where a pack's confidences come from: data-set id, sample count, expected calibration error."""
+    """Where a pack's confidences come from: data-set id, sample count, expected calibration
+    error.
+    """
 
     id: str
     n: int

@@ -1,7 +1,8 @@
 """The one table of error codes.
 
-HTTP problem documents, msgpack bodies, the command line and the result document all use these codes;
-nothing else in the project invents one. An error is a value of the table plus a message for people.
+HTTP problem documents, msgpack bodies, the command line and the result document all use these
+codes; nothing else in the project invents one. An error is a value of the table plus a message for
+people.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from dataclasses import dataclass
 class ErrorCode:
     """One row of the table.
 
-    `status` is the HTTP status that the code travels under. `retryable` says whether the same request may
-    succeed later without being changed.
+    `status` is the HTTP status that the code travels under. `retryable` says whether the same
+    request may succeed later without being changed.
     """
 
     name: str
@@ -50,10 +51,12 @@ ERROR_CODES: dict[str, ErrorCode] = {row.name: row for row in _ROWS}
 class TierocrError(Exception):
     """An expected failure: a code of the table and a message for people.
 
-    Raises KeyError when `code` is not in the table, so that a misspelt code cannot leave the process.
+    Raises KeyError when `code` is not in the table, so that a misspelt code cannot leave the
+    process.
     """
 
     def __init__(self, code: str, message: str) -> None:
+        """See the class."""
         self.spec = ERROR_CODES[code]
         self.message = message
         super().__init__(f"{code}: {message}")

@@ -1,7 +1,8 @@
 """Plane geometry of quads: corner order, sizes, transforms, slices, overlap.
 
 Pure functions of numbers; must not know about images, networks or documents beyond the value types.
-Points are (x, y) in pixels, y down. The corner order of a `Quad` is TL, TR, BR, BL in reading direction.
+Points are (x, y) in pixels, y down. The corner order of a `Quad` is TL, TR, BR, BL in reading
+direction.
 """
 
 from __future__ import annotations
@@ -15,13 +16,17 @@ from numpy.typing import NDArray
 from tierocr.shared.document import Matrix3, Point, Quad
 
 COLUMN_ASPECT = 1.5
-"""A region this much taller than wide is read from top to bottom (the PP-OCR rule for turning a crop)."""
+"""A region this much taller than wide is read from top to bottom (the PP-OCR rule for turning a
+crop).
+"""
 
 Array = NDArray[np.float64]
 
 
 def as_quad(points: Iterable[Iterable[float]]) -> Quad:
-    """Four (x, y) pairs as a hashable value, in the order given. Raises ValueError if not four pairs."""
+    """Four (x, y) pairs as a hashable value, in the order given. Raises ValueError if not four
+    pairs.
+    """
     a, b, c, d = ((float(x), float(y)) for x, y in points)
     return (a, b, c, d)
 
@@ -38,7 +43,9 @@ def bounds(quad: Quad) -> tuple[float, float, float, float]:
 
 
 def quad_size(quad: Quad) -> tuple[float, float]:
-    """(length along the reading direction, height across it): means of opposite sides, in pixels."""
+    """(length along the reading direction, height across it): means of opposite sides, in
+    pixels.
+    """
     tl, tr, br, bl = quad
     return (math.dist(tl, tr) + math.dist(bl, br)) / 2, (math.dist(tl, bl) + math.dist(tr, br)) / 2
 
@@ -63,14 +70,18 @@ def reading_angle(quad: Quad) -> float:
 
 
 def order_corners(points: Iterable[Iterable[float]]) -> Quad:
-    """Order the corners of a rectangle by its own axes, so that a tilt never picks the wrong corner.
+    """Order the corners of a rectangle by its own axes, so that a tilt never picks the wrong
+    corner.
 
-    The side nearest to the x axis is the reading direction, left to right, unless the rectangle is more
-    than `COLUMN_ASPECT` times taller than wide: then it is read downwards and TL is the top right corner.
+    The side nearest to the x axis is the reading direction, left to right, unless the rectangle is
+    more than `COLUMN_ASPECT` times taller than wide: then it is read downwards and TL is the top
+    right corner.
     """
     p = np.asarray([tuple(q) for q in points], dtype=np.float64)
     mid = p.mean(axis=0)
-    around = p[np.argsort(np.arctan2(p[:, 1] - mid[1], p[:, 0] - mid[0]))]  # clockwise, as y runs down
+    around = p[
+        np.argsort(np.arctan2(p[:, 1] - mid[1], p[:, 0] - mid[0]))
+    ]  # clockwise, as y runs down
     sides = np.roll(around, -1, axis=0) - around
     lengths = np.hypot(sides[:, 0], sides[:, 1])
     flat = int(np.argmax(sides[:, 0]))  # the side that runs most to the right is the top
@@ -100,7 +111,9 @@ def grow(quad: Quad, along: float, across: float) -> Quad:
 
 
 def slice_quad(quad: Quad, start: float, end: float) -> Quad:
-    """The part of a quad between two fractions (0 = left end, 1 = right end) of its reading direction."""
+    """The part of a quad between two fractions (0 = left end, 1 = right end) of its reading
+    direction.
+    """
     tl, tr, br, bl = quad
     return (_mix(tl, tr, start), _mix(tl, tr, end), _mix(bl, br, end), _mix(bl, br, start))
 
@@ -115,8 +128,8 @@ def span(quads: Iterable[Quad]) -> Quad:
 def perspective(source: Quad, target: Quad) -> Matrix3:
     """The homography that takes the four corners of `source` to those of `target`.
 
-    Direct linear transform with h33 = 1 (Hartley and Zisserman, Multiple View Geometry, 4.1). Raises
-    ValueError if three source corners stand on one line.
+    Direct linear transform with h33 = 1 (Hartley and Zisserman, Multiple View Geometry, 4.1).
+    Raises ValueError if three source corners stand on one line.
     """
     rows, right = [], []
     for (x, y), (u, v) in zip(source, target, strict=True):

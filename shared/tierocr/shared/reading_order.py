@@ -1,8 +1,9 @@
 """In which order people read the lines of a page.
 
-Pure; knows quads only. Everything is measured in median text heights, never in pixels, so that scale and a
-few pixels of skew change nothing. Columns of prose are read one after the other; tables, forms and receipts
-go row by row; vertical Chinese and Japanese columns go from right to left.
+Pure; knows quads only. Everything is measured in median text heights, never in pixels, so that
+scale and a few pixels of skew change nothing. Columns of prose are read one after the other;
+tables, forms and receipts go row by row; vertical Chinese and Japanese columns go from right to
+left.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ class _Box:
 
 
 def reading_order(quads: Sequence[Quad]) -> list[int]:
-    """Indices of the quads in reading order: a total order, the same for any order of the input boxes."""
+    """Indices of the quads in reading order: a total order, the same for any order of the input
+    boxes.
+    """
     if not quads:
         return []
     vertical = [i for i, q in enumerate(quads) if _is_vertical(q)]
@@ -66,7 +69,9 @@ def _order(boxes: list[_Box], unit: float) -> list[_Box]:
 
 
 def _join_columns(blocks: list[list[_Box]], unit: float) -> list[list[_Box]]:
-    """Neighbouring blocks that together form columns of prose stay together, the others stand alone."""
+    """Neighbouring blocks that together form columns of prose stay together, the others stand
+    alone.
+    """
     runs: list[list[_Box]] = []
     start = 0
     while start < len(blocks):
@@ -109,7 +114,9 @@ def _gutters(boxes: list[_Box], unit: float) -> list[float]:
 
 
 def _cut_columns(boxes: list[_Box], unit: float) -> list[list[_Box]]:
-    """Columns from left to right if every one of them looks like prose, else the boxes as they are."""
+    """Columns from left to right if every one of them looks like prose, else the boxes as they
+    are.
+    """
     cuts = _gutters(boxes, unit)
     if not cuts:
         return [boxes]
@@ -152,7 +159,9 @@ def _is_vertical(quad: Quad) -> bool:
 
 
 def _column_of(quads: Sequence[Quad], index: int) -> int:
-    """The number of a vertical column from the left; boxes that share most of their width share it."""
+    """The number of a vertical column from the left; boxes that share most of their width share
+    it.
+    """
     unit = float(np.median([quad_size(q)[1] for q in quads])) or 1.0
     return sum(centre(q)[0] < centre(quads[index])[0] - 0.6 * unit for q in quads)
 

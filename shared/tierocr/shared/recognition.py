@@ -1,7 +1,7 @@
 """What a line says: crops -> width buckets -> tensors; network output -> text, characters, signals.
 
-Pure functions; must not know which runtime runs the network. A crop's input width is a function of the
-crop alone, so its neighbours in a batch can never change its text.
+Pure functions; must not know which runtime runs the network. A crop's input width is a function of
+the crop alone, so its neighbours in a batch can never change its text.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ SPACE = " "
 class RecogniserFacts:
     """What a recogniser needs to know about its pack.
 
-    `charset`: the character of each output class from 1 on (class 0 is the CTC blank). `height`: input
-    height in pixels. `stride`: input pixels per output column. `bucket`: input widths are rounded up to
-    it. `max_width`: longer lines are split. `mean`, `std` of pixels scaled to 0..1.
+    `charset`: the character of each output class from 1 on (class 0 is the CTC blank). `height`:
+    input height in pixels. `stride`: input pixels per output column. `bucket`: input widths are
+    rounded up to it. `max_width`: longer lines are split. `mean`, `std` of pixels scaled to 0..1.
     """
 
     charset: tuple[str, ...]
@@ -41,7 +41,9 @@ class RecogniserFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Glyph:
-    """One read character. `start`, `end`: fractions of the crop's width; probabilities as in `Signals`."""
+    """One read character. `start`, `end`: fractions of the crop's width; probabilities as in
+    `Signals`.
+    """
 
     text: str
     start: float
@@ -53,7 +55,9 @@ class Glyph:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What one crop says. `text` is the glyphs' text; `truncated` if something had to be left out."""
+    """What one crop says. `text` is the glyphs' text; `truncated` if something had to be left
+    out.
+    """
 
     glyphs: tuple[Glyph, ...]
     truncated: bool = False
@@ -92,7 +96,9 @@ def input_width(content_width: int, facts: RecogniserFacts) -> int:
 
 
 def batches(widths: Sequence[int], max_batch: int) -> Iterator[list[int]]:
-    """Indices of crops grouped by equal input width, at most `max_batch` each, narrow ones first."""
+    """Indices of crops grouped by equal input width, at most `max_batch` each, narrow ones
+    first.
+    """
     order = sorted(range(len(widths)), key=lambda i: widths[i])
     start = 0
     for stop in range(1, len(order) + 1):
@@ -103,7 +109,9 @@ def batches(widths: Sequence[int], max_batch: int) -> Iterator[list[int]]:
 
 
 def to_tensor(prepared: Sequence[Pixels], width: int, facts: RecogniserFacts) -> Floats:
-    """Prepared crops, each at most `width` wide -> (N, 3, height, width) float32, zero beyond each crop."""
+    """Prepared crops, each at most `width` wide -> (N, 3, height, width) float32, zero beyond each
+    crop.
+    """
     tensor = np.zeros((len(prepared), 3, facts.height, width), dtype=np.float32)
     scale, shift = 1 / (255 * facts.std), facts.mean / facts.std
     for row, crop in zip(tensor, prepared, strict=True):
@@ -118,8 +126,8 @@ def decode(
 ) -> Reading:
     """(T, C) softmax values of one crop -> its reading, by best-path CTC decoding.
 
-    Positions refer to the crop without its end padding. Raises ValueError when C is not the charset's size
-    plus the blank.
+    Positions refer to the crop without its end padding. Raises ValueError when C is not the
+    charset's size plus the blank.
     """
     columns, classes = probability.shape
     if classes != len(facts.charset) + 1:

@@ -1,7 +1,7 @@
 """Engines: one file per runtime, each the only importer of its runtime.
 
-An engine runs one network on one device. It is owned by one worker: `run` is not safe to call from two
-threads at once. `open_engine` is the one place that maps a runtime's name to its file.
+An engine runs one network on one device. It is owned by one worker: `run` is not safe to call from
+two threads at once. `open_engine` is the one place that maps a runtime's name to its file.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ RUNTIMES = ("openvino", "onnxruntime")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineOptions:
-    """How to run a network. `device` in the runtime's own terms ("CPU", "GPU"); `threads`: 0 = the CPU quota.
+    """How to run a network. `device` in the runtime's own terms ("CPU", "GPU"); `threads`: 0 = the
+    CPU quota.
 
-    `precision`: "f32", "bf16", "f16" or "int8", what the network is asked to compute in. `cache_dir` keeps
-    compiled networks between starts, None for none.
+    `precision`: "f32", "bf16", "f16" or "int8", what the network is asked to compute in.
+    `cache_dir` keeps compiled networks between starts, None for none.
     """
 
     device: str = "CPU"
@@ -51,8 +52,9 @@ class Engine(Protocol):
 def open_engine(runtime: str, model: Path, options: EngineOptions) -> Engine:
     """Load a network.
 
-    Raises TierocrError: `device_unavailable` when the runtime or device is missing (never another device
-    instead), `model_invalid` when the file cannot be loaded, `config_invalid` for an unknown runtime.
+    Raises TierocrError: `device_unavailable` when the runtime or device is missing (never another
+    device instead), `model_invalid` when the file cannot be loaded, `config_invalid` for an unknown
+    runtime.
     """
     if runtime == "openvino":
         from tierocr.shared.engines.openvino import OpenVINOEngine
@@ -62,4 +64,6 @@ def open_engine(runtime: str, model: Path, options: EngineOptions) -> Engine:
         from tierocr.shared.engines.onnxruntime import OnnxRuntimeEngine
 
         return OnnxRuntimeEngine(model, options)
-    raise TierocrError("config_invalid", f"unknown runtime {runtime!r}; known: {', '.join(RUNTIMES)}")
+    raise TierocrError(
+        "config_invalid", f"unknown runtime {runtime!r}; known: {', '.join(RUNTIMES)}"
+    )

@@ -1,4 +1,6 @@
-"""The ONNX Runtime engine: FP32 on the CPU, or any execution provider that is asked for and present."""
+"""The ONNX Runtime engine: FP32 on the CPU, or any execution provider that is asked for and
+present.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ _PROVIDERS = {"CPU": "CPUExecutionProvider", "CUDA": "CUDAExecutionProvider"}
 class OnnxRuntimeEngine:
     """One inference session.
 
-    Arena and memory pattern are off: with many shapes both only grow. Spinning is off: a kiosk's idle
-    threads must sleep.
+    Arena and memory pattern are off: with many shapes both only grow. Spinning is off: a kiosk's
+    idle threads must sleep.
     """
 
     def __init__(self, model: Path, options: EngineOptions) -> None:

@@ -23,7 +23,9 @@ class OpenVINOEngine:
     """
 
     def __init__(self, model: Path, options: EngineOptions) -> None:
-        """Compile `model` (ONNX or IR). Raises TierocrError `device_unavailable` or `model_invalid`."""
+        """Compile `model` (ONNX or IR). Raises TierocrError `device_unavailable` or
+        `model_invalid`.
+        """
         core = ov.Core()
         _require_device(core, options.device)
         config: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY"}
@@ -62,5 +64,6 @@ def _require_device(core: ov.Core, device: str) -> None:
     known = core.available_devices
     if device.split(".")[0].split(":")[0] not in {d.split(".")[0] for d in known}:
         raise TierocrError(
-            "device_unavailable", f"OpenVINO has no device {device!r} here; it has: {', '.join(known)}"
+            "device_unavailable",
+            f"OpenVINO has no device {device!r} here; it has: {', '.join(known)}",
         )

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import pypdfium2  # type: ignore[import-untyped]
-import pypdfium2.raw as pdfium  # type: ignore[import-untyped]
+import pypdfium2
+import pypdfium2.raw as pdfium
 
 from tierocr.shared.document import Matrix3, PageImage, Pixels
 from tierocr.shared.errors import TierocrError

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pypdfium2.raw as pdfium  # type: ignore[import-untyped]
+import pypdfium2.raw as pdfium
 from numpy.typing import NDArray
 
 _POINTS_PER_INCH = 72.0

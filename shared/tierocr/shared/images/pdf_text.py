@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pypdfium2.raw as pdfium  # type: ignore[import-untyped]
+import pypdfium2.raw as pdfium
 from numpy.typing import NDArray
 
 from tierocr.shared.document import Matrix3, Point, Quad, TextRun

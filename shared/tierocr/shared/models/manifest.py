@@ -1,4 +1,6 @@
-"""`pack.yaml` as validated values, and the one place that turns its entries into checked file paths."""
+"""`pack.yaml` as validated values, and the one place that turns its entries into checked file
+paths.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ class _Strict(BaseModel):
 
 
 class InstalledFile(_Strict):
-    """A file that stands in another installed distribution, found by that package's own metadata."""
+    """A file that stands in another installed distribution, found by that package's own
+    metadata.
+    """
 
     distribution: str
     version: str
@@ -31,7 +35,9 @@ class InstalledFile(_Strict):
 
 
 class PackFile(_Strict):
-    """One file: its SHA-256 and, where it is not in the pack's folder, the distribution it stands in."""
+    """One file: its SHA-256 and, where it is not in the pack's folder, the distribution it stands
+    in.
+    """
 
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
     installed: InstalledFile | None = None
@@ -71,7 +77,9 @@ class DetectorEntry(_Strict):
 
 
 class RecogniserEntry(_Strict):
-    """See `RecogniserFacts`; `charset` names a file with one character a line, a space is added last."""
+    """See `RecogniserFacts`; `charset` names a file with one character a line, a space is added
+    last.
+    """
 
     charset: str
     decoder: Literal["ctc"]
@@ -114,7 +122,9 @@ class Manifest(_Strict):
 
 
 class Pack:
-    """A pack on disk. Files are handed out only after their digest was checked (once per object)."""
+    """A pack on disk. Files are handed out only after their digest was checked (once per
+    object).
+    """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         """See `load_pack`."""
@@ -130,7 +140,8 @@ class Pack:
     def file(self, name: str) -> Path:
         """The checked path of a file.
 
-        Raises TierocrError `model_invalid` when it is missing, from another version, or its digest differs.
+        Raises TierocrError `model_invalid` when it is missing, from another version, or its digest
+        differs.
         """
         if name not in self._checked:
             entry = self.manifest.files.get(name)
@@ -141,19 +152,24 @@ class Pack:
         return self._checked[name]
 
     def artefact(self, network: Network, runtime: str, precision: str) -> Path:
-        """The checked file of a network for a runtime and precision. Raises TierocrError `model_invalid`."""
+        """The checked file of a network for a runtime and precision. Raises TierocrError
+        `model_invalid`.
+        """
         for artefact in self.manifest.artefacts:
-            if (artefact.network, artefact.runtime) == (network, runtime):
-                if precision in artefact.precisions:
-                    return self.file(artefact.file)
+            same = (artefact.network, artefact.runtime) == (network, runtime)
+            if same and precision in artefact.precisions:
+                return self.file(artefact.file)
         have = sorted({f"{a.runtime} {p}" for a in self.manifest.artefacts for p in a.precisions})
         raise TierocrError(
             "model_invalid",
-            f"pack {self.name} has no {network} for {runtime} {precision}; it has: {', '.join(have)}",
+            f"pack {self.name} has no {network} for {runtime} {precision}; "
+            f"it has: {', '.join(have)}",
         )
 
     def charset(self) -> tuple[str, ...]:
-        """The recogniser's characters by class, from class 1 on; spaces of any width are `SPACE`."""
+        """The recogniser's characters by class, from class 1 on; spaces of any width are
+        `SPACE`.
+        """
         text = self.file(self.manifest.recogniser.charset).read_text(encoding="utf-8")
         characters = text.removesuffix("\n").split("\n")
         return (*(SPACE if c.isspace() else c for c in characters), SPACE)
@@ -165,7 +181,9 @@ class Pack:
 
 
 def load_pack(folder: Path) -> Pack:
-    """Read a pack's manifest. Raises TierocrError `model_invalid` when it is missing or malformed."""
+    """Read a pack's manifest. Raises TierocrError `model_invalid` when it is missing or
+    malformed.
+    """
     path = folder / "pack.yaml"
     try:
         manifest = Manifest.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
@@ -192,7 +210,8 @@ def _verified(pack: str, path: Path, sha256: str) -> Path:
         raise TierocrError("model_invalid", f"pack {pack}: cannot read {path}") from error
     if found != sha256:
         raise TierocrError(
-            "model_invalid", f"pack {pack}: {path} has SHA-256 {found[:12]}…, expected {sha256[:12]}…"
+            "model_invalid",
+            f"pack {pack}: {path} has SHA-256 {found[:12]}…, expected {sha256[:12]}…",
         )
     return path
 

@@ -1,8 +1,8 @@
 """Where packs are found by name.
 
-In this order: folders given by the caller, `TIEROCR_MODELS` (folders separated like PATH), and what the
-installed parts bring with them (entry points of group `tierocr.packs`, each naming a package whose
-subfolders are packs). The first match wins; no network is used.
+In this order: folders given by the caller, `TIEROCR_MODELS` (folders separated like PATH), and what
+the installed parts bring with them (entry points of group `tierocr.packs`, each naming a package
+whose subfolders are packs). The first match wins; no network is used.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ VARIABLE = "TIEROCR_MODELS"
 
 
 def find_pack(name: str, folders: Sequence[Path] = ()) -> Pack:
-    """The pack of that name. Raises TierocrError `model_invalid` when there is none, naming those found."""
+    """The pack of that name. Raises TierocrError `model_invalid` when there is none, naming those
+    found.
+    """
     found = list_packs(folders)
     if name not in found:
         have = ", ".join(sorted(found)) or "none"

@@ -1,7 +1,8 @@
 """One detection network on one engine: a page's pixels -> the regions that hold text.
 
-Decides at which scale a page is looked at. A page is never silently shrunk: where its text comes out small
-it is looked at again, larger, in overlapping tiles, and the scale that was used is part of the answer.
+Decides at which scale a page is looked at. A page is never silently shrunk: where its text comes
+out small it is looked at again, larger, in overlapping tiles, and the scale that was used is part
+of the answer.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ STRIP_ASPECT = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """Regions in page pixels, the finest scale used (input pixels per page pixel), warnings for people."""
+    """Regions in page pixels, the finest scale used (input pixels per page pixel), warnings for
+    people.
+    """
 
     regions: list[Region]
     scale: float

@@ -15,7 +15,9 @@ from tierocr.shared.geometry import quad_size, reading_angle, slice_quad
 from tierocr.shared.recognition import SPACE, Glyph, Reading
 
 WIDE_GAP = 1.9
-"""A gap this many times what the two characters need is a space (fitted on held-out generated lines)."""
+"""A gap this many times what the two characters need is a space (fitted on held-out generated
+lines).
+"""
 
 _NARROW = frozenset("iljtfr1I.,:;!|'`()[]/\\")
 _WIDE = frozenset("mwMW@%")
@@ -89,8 +91,8 @@ def words_of(glyphs: Sequence[Glyph], quad: Quad) -> tuple[Word, ...]:
 def character_cells(glyphs: Sequence[Glyph]) -> list[tuple[float, float]]:
     """(start, end) fraction of the line for each glyph.
 
-    CTC columns mark where a character is, not how wide it is: its cell ends halfway to its neighbours, but
-    reaches no further than three quarters of the usual pitch.
+    CTC columns mark where a character is, not how wide it is: its cell ends halfway to its
+    neighbours, but reaches no further than three quarters of the usual pitch.
     """
     middles = [(g.start + g.end) / 2 for g in glyphs]
     gaps = [b - a for a, b in zip(middles, middles[1:], strict=False)]

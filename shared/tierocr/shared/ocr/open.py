@@ -1,4 +1,6 @@
-"""From a pack's name to a `Reader` that can read: the one place where pack, engines and reader meet."""
+"""From a pack's name to a `Reader` that can read: the one place where pack, engines and reader
+meet.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,8 @@ def open_reader(
 ) -> Reader:
     """Load a pack's detector and recogniser on one runtime.
 
-    Raises TierocrError `model_invalid`, `device_unavailable` or `config_invalid`; never runs on anything
-    but what was asked for.
+    Raises TierocrError `model_invalid`, `device_unavailable` or `config_invalid`; never runs on
+    anything but what was asked for.
     """
     pack = find_pack(pack) if isinstance(pack, str) else pack
     options = options or EngineOptions()

@@ -1,7 +1,7 @@
 """Which way up a page is, by vote of its lines; pure.
 
-A single line is easily mistaken ("1999" upside down reads "6661"), so a page is turned only when a clear
-majority of several lines reads better that way.
+A single line is easily mistaken ("1999" upside down reads "6661"), so a page is turned only when a
+clear majority of several lines reads better that way.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ MAJORITY = 0.6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vote:
-    """One line's mean character probability under each clockwise quarter turn of the *page* that would
-    make it read left to right. Missing turns count as 0."""
+    """One line's mean character probability under each clockwise quarter turn of the *page* that
+    would make it read left to right. Missing turns count as 0.
+    """
 
     scores: dict[int, float]
 
@@ -41,7 +42,9 @@ def is_column(quad: Quad) -> bool:
 
 
 def mostly_columns(regions: Sequence[Region]) -> bool:
-    """Whether most of the text area stands in tall regions: a page on its side, or vertical writing."""
+    """Whether most of the text area stands in tall regions: a page on its side, or vertical
+    writing.
+    """
     total = sum(area(r.quad) for r in regions)
     tall = sum(area(r.quad) for r in regions if is_column(r.quad) and _aspect(r.quad) > 2)
     return total > 0 and tall > 0.5 * total
@@ -62,7 +65,9 @@ def sample(regions: Sequence[Region]) -> list[int]:
 
 
 def elect(votes: Sequence[Vote]) -> int:
-    """Clockwise quarter turns that bring the page upright: 0 unless a majority clearly says otherwise."""
+    """Clockwise quarter turns that bring the page upright: 0 unless a majority clearly says
+    otherwise.
+    """
     if not votes:
         return 0
     counts = {0: 0, 1: 0, 2: 0, 3: 0}

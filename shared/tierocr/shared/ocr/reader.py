@@ -1,8 +1,9 @@
-"""The Reader: one page in, one `Page` out; joins detection, recognition and the decisions between them.
+"""The Reader: one page in, one `Page` out; joins detection, recognition and the decisions between
+them.
 
-Crop -> read -> doubt: a line that was read badly is looked at once more (another margin, upside down, as a
-vertical column), and the reading with the best mean character probability is kept. A page that was read
-badly as a whole is turned by vote and read again.
+Crop -> read -> doubt: a line that was read badly is looked at once more (another margin, upside
+down, as a vertical column), and the reading with the best mean character probability is kept. A
+page that was read badly as a whole is turned by vote and read again.
 """
 
 from __future__ import annotations
@@ -47,13 +48,14 @@ from tierocr.shared.recognition import Reading
 class ReaderOptions:
     """How a reader doubts itself.
 
-    `margin_along`, `margin_across`: how much a region is grown before it is cut, in text heights and in
-    pixels. `doubt_below`: a line whose mean character probability is lower is read a second way.
-    `least_mean`: a reading below it is noise and is dropped. `find_orientation`: turn pages by vote.
+    `margin_along`, `margin_across`: how much a region is grown before it is cut, in text heights
+    and in pixels. `doubt_below`: a line whose mean character probability is lower is read a second
+    way. `least_mean`: a reading below it is noise and is dropped. `find_orientation`: turn pages by
+    vote.
     """
 
     margin_along: float = 0.1
-    margin_across: float = 0.6
+    margin_across: float = 0.8
     doubt_below: float = 0.9
     least_mean: float = 0.5
     find_orientation: bool = True
@@ -93,7 +95,9 @@ class Reader:
         options: ReaderOptions | None = None,
         source: str = EDGE,
     ) -> None:
-        """Wire a detector and a recogniser. `info` says what runs; `source` is written into each line."""
+        """Wire a detector and a recogniser. `info` says what runs; `source` is written into each
+        line.
+        """
         self.detector = detector
         self.recogniser = recogniser
         self.info = info
@@ -122,7 +126,9 @@ class Reader:
         return Timed(page=page, seconds=clock.seconds)
 
     def _read_regions(self, pixels: Pixels, regions: Sequence[Region]) -> list[_Candidate]:
-        """The best plain reading of every region, tall ones read in each way that could be meant."""
+        """The best plain reading of every region, tall ones read in each way that could be
+        meant.
+        """
         candidates = [self._candidates(pixels, region.quad) for region in regions]
         self._recognise([c for group in candidates for c in group])
         return [max(group, key=lambda c: c.score) for group in candidates]
@@ -153,7 +159,9 @@ class Reader:
             candidate.reading = reading
 
     def _doubtful(self, regions: Sequence[Region], best: Sequence[_Candidate]) -> bool:
-        """Whether the page as a whole was read so badly, or lies on its side, that lines should vote."""
+        """Whether the page as a whole was read so badly, or lies on its side, that lines should
+        vote.
+        """
         if not regions:
             return False
         glyphs = [g.probability for c in best if c.reading for g in c.reading.glyphs]
@@ -163,7 +171,9 @@ class Reader:
         ballots: list[dict[int, _Candidate]] = []
         for i in sample(regions):
             quad = self._grown(regions[i].quad)
-            if is_column(quad):  # reads down: the page was turned clockwise, so turn it back by three
+            if is_column(
+                quad
+            ):  # reads down: the page was turned clockwise, so turn it back by three
                 ballot = {3: _plain(pixels, quad), 1: _plain(pixels, turn(quad, 2))}
                 stacked = restack(cut(pixels, turn(quad, 3)))
                 if stacked is not None:
@@ -187,7 +197,9 @@ class Reader:
         }
         self._recognise([*tight.values(), *flipped.values()])
         for i, again in tight.items():
-            same_way = not is_column(regions[i].quad) or best[i].quad == self._grown(regions[i].quad)
+            same_way = not is_column(regions[i].quad) or best[i].quad == self._grown(
+                regions[i].quad
+            )
             if same_way and best[i].stacked is None and again.score > best[i].score:
                 best[i] = again
         for i, again in flipped.items():

@@ -1,7 +1,7 @@
 """One recognition network on one engine: crops of lines -> readings.
 
-Crops are grouped by width bucket; a line longer than the network's range is split where there is little
-ink, and its readings are stitched. A crop's reading does not depend on its neighbours.
+Crops are grouped by width bucket; a line longer than the network's range is split where there is
+little ink, and its readings are stitched. A crop's reading does not depend on its neighbours.
 """
 
 from __future__ import annotations
@@ -62,14 +62,18 @@ class Recogniser:
 
 
 class _Piece:
-    """A part of a prepared crop: `pixels` with context; glyphs count between `keep` fractions of it."""
+    """A part of a prepared crop: `pixels` with context; glyphs count between `keep` fractions of
+    it.
+    """
 
     def __init__(self, pixels: Pixels, start: float, end: float, keep: tuple[float, float]) -> None:
         self.pixels, self.start, self.end, self.keep = pixels, start, end, keep
 
 
 def _split(prepared: Pixels, facts: RecogniserFacts) -> list[_Piece]:
-    """Cut a prepared crop that is too long at its emptiest columns, with a line height of context."""
+    """Cut a prepared crop that is too long at its emptiest columns, with a line height of
+    context.
+    """
     width = prepared.shape[1]
     if width <= facts.max_width:
         return [_Piece(prepared, 0.0, 1.0, (0.0, 1.0))]

@@ -16,14 +16,18 @@ from tierocr.shared.recognition import Reading
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Restacked:
-    """`row`: the glyph cells side by side. `cells`: (start, end) of each cell as fractions of the column."""
+    """`row`: the glyph cells side by side. `cells`: (start, end) of each cell as fractions of the
+    column.
+    """
 
     row: Pixels
     cells: tuple[tuple[float, float], ...]
 
 
 def restack(column: Pixels) -> Restacked | None:
-    """(h, w, 3) crop of an upright column -> its glyphs in a row; None where no two glyphs are found."""
+    """(h, w, 3) crop of an upright column -> its glyphs in a row; None where no two glyphs are
+    found.
+    """
     height, width = column.shape[:2]
     spans = _glyph_spans(column)
     if len(spans) < 2:
@@ -36,7 +40,7 @@ def restack(column: Pixels) -> Restacked | None:
             cv2.copyMakeBorder(glyph, lack // 2, lack - lack // 2, 1, 1, cv2.BORDER_REPLICATE)
         )
     tall = max(c.shape[0] for c in cells)
-    row = np.hstack(
+    row: Pixels = np.hstack(
         [cv2.copyMakeBorder(c, 0, tall - c.shape[0], 0, 0, cv2.BORDER_REPLICATE) for c in cells]
     )
     return Restacked(row=row, cells=tuple((t / height, b / height) for t, b in spans))

@@ -1,0 +1,86 @@
+"""Tables made of results: rows of text, printed on a terminal or put into a Markdown file. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from benchmarks.bars import BAR_SETS, Scores, Values, exact_rate, scores_of
+from benchmarks.schema import Result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A header and rows of the same length; `title` says what a cell holds."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def accuracy_tables(result: Result) -> list[Table]:
+    """Sets as rows, readers as columns: sets with boxes, then those without, if any."""
+    scores = scores_of(result["measures"])
+    boxed = _table("EM / CER", "EM", "labels", scores, _exact_and_errors)
+    unboxed = _table("line recall / length ratio", "line_recall", "lines", scores, _recall)
+    return [table for table in (_with_mean(boxed, scores), unboxed) if table.rows]
+
+
+def verdict_table(result: Result) -> Table:
+    """The bars and whether they are kept; missed ones first."""
+    rows = [
+        (
+            "kept" if verdict["passed"] else "MISSED",
+            verdict["variant"],
+            verdict["case"],
+            verdict["bar"],
+            f"{verdict['value']:.4f}",
+            f"{verdict['limit']:.4f}",
+            verdict["peer"] or "-",
+        )
+        for verdict in sorted(result["verdicts"], key=lambda verdict: verdict["passed"])
+    ]
+    header = ("bar", "reader", "set", "rule", "value", "limit", "peer")
+    return Table(title="Bars", header=header, rows=tuple(rows))
+
+
+def _table(
+    title: str, rate: str, count: str, scores: Scores, cell: Callable[[Values], str]
+) -> Table:
+    """The sets for which `rate` was measured, each with how many labels it has."""
+    counts: dict[str, float] = {}
+    for cases in scores.values():
+        counts |= {case: values[count] for case, values in cases.items() if rate in values}
+    rows = [
+        (
+            f"{case} ({total:.0f})",
+            *(_cell(cases.get(case), rate, cell) for cases in scores.values()),
+        )
+        for case, total in counts.items()
+    ]
+    return Table(title=title, header=("set (labels)", *scores), rows=tuple(rows))
+
+
+def _with_mean(table: Table, scores: Scores) -> Table:
+    """The table with the mean over the bars' sets below, if some reader has read them all."""
+    complete = [all(case in cases for case in BAR_SETS) for cases in scores.values()]
+    if not any(complete):
+        return table
+    means = (
+        f"{sum(exact_rate(cases[case]) for case in BAR_SETS) / len(BAR_SETS):.3f}" if whole else "-"
+        for cases, whole in zip(scores.values(), complete, strict=True)
+    )
+    title = f"{len(BAR_SETS)} sets of the bars, mean EM"
+    return Table(title=table.title, header=table.header, rows=(*table.rows, (title, *means)))
+
+
+def _cell(values: Values | None, rate: str, cell: Callable[[Values], str]) -> str:
+    return cell(values) if values and rate in values else "-"
+
+
+def _exact_and_errors(values: Values) -> str:
+    return f"{values['EM']:.3f} / {values['CER']:.4f}"
+
+
+def _recall(values: Values) -> str:
+    return f"{values['line_recall']:.3f} / {values['length_ratio']:.2f}"
