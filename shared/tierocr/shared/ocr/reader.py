@@ -17,7 +17,6 @@ import numpy as np
 from tierocr.shared.cropping import cut, half_turn
 from tierocr.shared.document import (
     EDGE,
-    FINAL,
     TEXT_LAYER,
     EngineInfo,
     Line,
@@ -27,7 +26,7 @@ from tierocr.shared.document import (
     Quad,
     Region,
 )
-from tierocr.shared.geometry import compose, grow, quad_size, turn, turned_page
+from tierocr.shared.geometry import box_overlap, compose, grow, quad_size, turn, turned_page
 from tierocr.shared.ocr.detector import Detector, Found
 from tierocr.shared.ocr.lines import build_line
 from tierocr.shared.ocr.orientation import (
@@ -110,15 +109,21 @@ class Reader:
         pixels, quarter_turns = image.pixels, 0
         found = self.detector.find(pixels)
         clock.lap("detect")
-        best = self._read_regions(pixels, found.regions)
-        if self.options.find_orientation and self._doubtful(found.regions, best):
+        best: list[_Candidate] = []
+        on_its_side = mostly_columns(
+            found.regions
+        )  # or vertical writing: ask before reading it all
+        if not on_its_side:
+            best = self._read_regions(pixels, found.regions)
+        if self.options.find_orientation and (on_its_side or _read_badly(best)):
             quarter_turns = self._vote(pixels, found.regions)
-            if quarter_turns:
-                pixels = np.ascontiguousarray(np.rot90(pixels, -quarter_turns))
-                clock.lap("recognise")
-                found = self.detector.find(pixels)
-                clock.lap("detect")
-                best = self._read_regions(pixels, found.regions)
+        if quarter_turns:
+            pixels = np.ascontiguousarray(np.rot90(pixels, -quarter_turns))
+            clock.lap("recognise")
+            found = self.detector.find(pixels)
+            clock.lap("detect")
+        if quarter_turns or on_its_side:
+            best = self._read_regions(pixels, found.regions)
         self._second_look(pixels, found.regions, best)
         clock.lap("recognise")
         page = self._page(image, pixels, quarter_turns, found, best)
@@ -157,15 +162,6 @@ class Reader:
             if candidate.stacked is not None:
                 reading = unstack(reading, candidate.stacked)
             candidate.reading = reading
-
-    def _doubtful(self, regions: Sequence[Region], best: Sequence[_Candidate]) -> bool:
-        """Whether the page as a whole was read so badly, or lies on its side, that lines should
-        vote.
-        """
-        if not regions:
-            return False
-        glyphs = [g.probability for c in best if c.reading for g in c.reading.glyphs]
-        return mostly_columns(regions) or not glyphs or float(np.mean(glyphs)) < SURE
 
     def _vote(self, pixels: Pixels, regions: Sequence[Region]) -> int:
         ballots: list[dict[int, _Candidate]] = []
@@ -219,7 +215,7 @@ class Reader:
             for region, candidate in zip(found.regions, best, strict=True)
             if (line := self._line(region, candidate)) is not None
         ]
-        lines += self._text_layer(image, quarter_turns)
+        lines = _with_text_layer(lines, image, quarter_turns)
         order = reading_order([line.region.quad for line in lines])
         stored = compose(image.transform, turned_page(image.width, image.height, quarter_turns))
         return Page(
@@ -241,21 +237,6 @@ class Reader:
         height = quad_size(candidate.quad)[1]
         return build_line(candidate.reading, cut_from, crop_height=height, source=self.source)
 
-    def _text_layer(self, image: PageImage, quarter_turns: int) -> list[Line]:
-        if quarter_turns:
-            return []
-        return [
-            Line(
-                region=Region(quad=run.quad, score=1.0),
-                text=run.text,
-                score_raw=1.0,
-                confidence=1.0,
-                source=TEXT_LAYER,
-                status=FINAL,
-            )
-            for run in image.text_layer
-        ]
-
 
 class _Clock:
     """Seconds per stage; a stage may come more than once."""
@@ -268,6 +249,30 @@ class _Clock:
         now = time.perf_counter()
         self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self._last
         self._last = now
+
+
+def _with_text_layer(lines: list[Line], image: PageImage, quarter_turns: int) -> list[Line]:
+    """The file's own text where it has some, what was read from pixels elsewhere."""
+    if quarter_turns or not image.text_layer:
+        return lines
+    own = [
+        Line(
+            region=Region(quad=run.quad, score=1.0),
+            text=run.text,
+            score_raw=1.0,
+            confidence=1.0,
+            source=TEXT_LAYER,
+        )
+        for run in image.text_layer
+    ]
+    read = [n for n in lines if all(box_overlap(n.region.quad, o.region.quad) < 0.5 for o in own)]
+    return own + read
+
+
+def _read_badly(best: Sequence[_Candidate]) -> bool:
+    """Whether a page that has text was read so badly as a whole that its lines should vote."""
+    glyphs = [g.probability for c in best if c.reading for g in c.reading.glyphs]
+    return bool(best) and (not glyphs or float(np.mean(glyphs)) < SURE)
 
 
 def _plain(pixels: Pixels, quad: Quad) -> _Candidate:

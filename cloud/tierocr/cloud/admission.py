@@ -1,0 +1,43 @@
+"""How much may be in the service at once.
+
+Counts what was let in until it leaves again; must not know what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tierocr.shared.errors import TierocrError
+
+
+class Busy(TierocrError):
+    """`over_capacity` with the seconds after which a caller should come again."""
+
+    def __init__(self, message: str, retry_after: int = 1) -> None:
+        """See the class."""
+        super().__init__("over_capacity", message)
+        self.retry_after = retry_after
+
+
+class Bound:
+    """A number of places. Not thread-safe: owned by one event loop."""
+
+    def __init__(self, places: int, what: str) -> None:
+        """`what` names the things in messages."""
+        self.places = places
+        self.what = what
+        self.taken = 0
+
+    @contextmanager
+    def hold(self, count: int = 1, *, retry_after: int = 1) -> Iterator[None]:
+        """Hold so many places inside a `with`. Raises `Busy` when they are not free."""
+        if self.taken + count > self.places:
+            raise Busy(
+                f"{self.taken} of {self.places} {self.what} are under way", retry_after=retry_after
+            )
+        self.taken += count
+        try:
+            yield
+        finally:
+            self.taken -= count

@@ -1,0 +1,26 @@
+"""What the parts of the HTTP side know about one request while it is answered."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from aiohttp import web
+
+
+@dataclass(slots=True)
+class Call:
+    """`started`: monotonic second at which it came. `notes`: what its log line should add.
+
+    `continued`: the client was told to send the body that it announced. `code`: "ok", or the error
+    code that it was answered with.
+    """
+
+    id: str
+    started: float = field(default_factory=time.monotonic)
+    notes: dict[str, object] = field(default_factory=dict)
+    continued: bool = False
+    code: str = "ok"
+
+
+CALL = web.RequestKey("call", Call)

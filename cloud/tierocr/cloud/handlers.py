@@ -1,0 +1,130 @@
+"""The routes: from HTTP to values and back.
+
+Checks headers and sizes, asks the service, packs the answer. Decides nothing about the work, and
+raises errors for the middleware to turn into problem documents.
+"""
+
+from __future__ import annotations
+
+import re
+
+from aiohttp import web
+
+from tierocr.cloud.bodies import defer_continue, read_body, read_upload
+from tierocr.cloud.calls import CALL
+from tierocr.cloud.metrics import Metrics
+from tierocr.cloud.service import READY, Service
+from tierocr.cloud.settings import CloudSettings
+from tierocr.shared.document import FAILED, Document
+from tierocr.shared.errors import TierocrError
+from tierocr.shared.export.json import to_json
+from tierocr.shared.protocol import CONTENT_TYPE, FORMATS, VERSION, pack_reply, unpack_request
+
+_WHOLE_NUMBER = re.compile("-?[0-9]{1,12}")
+_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Handlers:
+    """One method a route."""
+
+    def __init__(self, settings: CloudSettings, service: Service, metrics: Metrics) -> None:
+        """See the module."""
+        self._settings, self._service, self._metrics = settings, service, metrics
+
+    def routes(self) -> list[web.RouteDef]:
+        """All routes."""
+        return [
+            web.post("/v1/refine", self.refine, expect_handler=defer_continue),
+            web.post("/v1/ocr", self.ocr, expect_handler=defer_continue),
+            web.get("/v1/capabilities", self.capabilities),
+            web.get("/healthz", self.live),
+            web.get("/v2/health/live", self.live),
+            web.get("/readyz", self.ready),
+            web.get("/v2/health/ready", self.ready),
+            web.get("/metrics", self.metrics),
+        ]
+
+    async def refine(self, request: web.Request) -> web.Response:
+        """`POST /v1/refine`: regions in, readings out."""
+        limits = self._settings.limits
+        if request.content_type != CONTENT_TYPE:
+            raise TierocrError("unsupported_format", f"send {CONTENT_TYPE}")
+        deadline = _deadline(request, limits.refine_deadline_ms, limits.refine_deadline_max_ms)
+        self._service.require_ready()
+        with self._service.requests.hold(retry_after=self._service.retry_after()):
+            # A full queue is told at once, before the body is read and anything is decoded.
+            with self._service.crops.hold(retry_after=self._service.retry_after()):
+                pass
+            body = await read_body(request, limits.refine_body_bytes, deadline)
+            message = unpack_request(body, limits.wire())
+            request[CALL].notes["regions"] = len(message.regions)
+            reply = await self._service.refine(message, deadline)
+        return web.Response(body=pack_reply(reply), content_type=CONTENT_TYPE)
+
+    async def ocr(self, request: web.Request) -> web.Response:
+        """`POST /v1/ocr`: a file in, a document out."""
+        limits = self._settings.limits
+        deadline = _deadline(request, limits.file_deadline_ms, limits.file_deadline_max_ms)
+        self._service.require_ready()
+        with self._service.files.hold(retry_after=self._service.retry_after()):
+            data, name = await read_upload(request, limits.file_body_bytes, deadline)
+            if not data:
+                raise TierocrError("bad_request", "the body is empty")
+            document = await self._service.read_file(data, name, deadline)
+        _raise_failed(document)
+        request[CALL].notes["pages"] = len(document.pages)
+        return web.Response(text=to_json(document), content_type="application/json")
+
+    async def capabilities(self, request: web.Request) -> web.Response:
+        """`GET /v1/capabilities`: what runs here and what it takes."""
+        info, limits, batching = self._service.info, self._settings.limits, self._settings.batching
+        return web.json_response(
+            {
+                "protocols": [f"tierocr.refine/{VERSION}"],
+                "engine": {
+                    "pack": info.pack,
+                    "precision": info.precision,
+                    "runtime": info.runtime,
+                },
+                "formats": list(FORMATS),
+                "limits": limits.model_dump(mode="json"),
+                "batching": batching.model_dump(mode="json"),
+            }
+        )
+
+    async def live(self, request: web.Request) -> web.Response:
+        """The process answers."""
+        return web.json_response({"status": "live"})
+
+    async def ready(self, request: web.Request) -> web.Response:
+        """Requests are taken; merely busy is still ready."""
+        self._service.require_ready()
+        return web.json_response({"status": READY})
+
+    async def metrics(self, request: web.Request) -> web.Response:
+        """`GET /metrics` in the Prometheus text format."""
+        body = self._metrics.exposition(self._service.depths())
+        return web.Response(body=body, headers={"Content-Type": _METRICS_TYPE})
+
+
+def _deadline(request: web.Request, usual_ms: int, most_ms: int) -> float:
+    """The monotonic second at which the caller stops waiting."""
+    text = request.headers.get("X-Deadline-Ms")
+    budget = usual_ms
+    if text is not None:
+        if not _WHOLE_NUMBER.fullmatch(text):
+            raise TierocrError("bad_request", "X-Deadline-Ms is whole milliseconds")
+        budget = min(int(text), most_ms)
+    if budget <= 0:
+        raise TierocrError("deadline_exceeded", "the deadline has passed already")
+    return request[CALL].started + budget / 1000
+
+
+def _raise_failed(document: Document) -> None:
+    if document.status == FAILED:
+        first = document.errors[0] if document.errors else None
+        raise (
+            TierocrError(first.code, first.message)
+            if first
+            else TierocrError("bad_image", "nothing could be read")
+        )

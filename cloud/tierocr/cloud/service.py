@@ -1,0 +1,236 @@
+"""The service behind the routes: its states, its stages, and what is let in.
+
+Loads the model in the device's thread, warms it, and only then is ready. Must not know about HTTP:
+requests come as values with a deadline in seconds of the monotonic clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from tierocr.cloud.admission import Bound
+from tierocr.cloud.batching import BatchLimits, DeadlineBatcher
+from tierocr.cloud.device import Device
+from tierocr.cloud.dispatch import Dispatcher
+from tierocr.cloud.files import FileReader
+from tierocr.cloud.metrics import Metrics
+from tierocr.cloud.pipeline import Answered, Pipeline
+from tierocr.cloud.settings import CloudSettings
+from tierocr.cloud.ways import MOST_WAYS
+from tierocr.shared.document import Document, EngineInfo, Failure, PageImage
+from tierocr.shared.engines.threads import cpu_quota
+from tierocr.shared.errors import TierocrError
+from tierocr.shared.ocr.reader import Reader
+from tierocr.shared.protocol import Refined, RefineReply, RefineRequest, RegionImage
+
+LOADING, READY, DRAINING, FAILED = "loading", "ready", "draining", "failed"
+LONGEST_RETRY = 30
+_SLACK = 0.05
+_TIMINGS = ("queue_ms", "decode_ms", "infer_ms", "post_ms")
+_log = logging.getLogger(__name__)
+
+OpenModel = Callable[[], Reader]
+
+
+class Service:
+    """One model on one device, and everything that feeds it. Owned by one event loop."""
+
+    def __init__(self, settings: CloudSettings, open_model: OpenModel, metrics: Metrics) -> None:
+        """`open_model` is called once, in the device's thread."""
+        self._settings, self._open_model, self._metrics = settings, open_model, metrics
+        limits = settings.limits
+        self.crops = Bound(settings.batching.max_queue_crops, "crops")
+        self.requests = Bound(limits.requests, "requests")
+        self.files = Bound(limits.files, "files")
+        self._device = Device()
+        self._decoders = ThreadPoolExecutor(
+            max_workers=min(8, cpu_quota()), thread_name_prefix="tierocr-decode"
+        )
+        self._file_threads = ThreadPoolExecutor(
+            max_workers=limits.files, thread_name_prefix="tierocr-file"
+        )
+        self._state = LOADING
+        self._loading: asyncio.Task[None] | None = None
+        self._info: EngineInfo | None = None
+        self._dispatcher: Dispatcher | None = None
+        self._pipeline: Pipeline | None = None
+        self._file_reader: FileReader | None = None
+
+    def start(self) -> None:
+        """Begin to load the model."""
+        self._loading = asyncio.create_task(self._load(), name="tierocr-load")
+
+    async def loaded(self) -> None:
+        """Wait until the service is ready. Raises what loading raised."""
+        if self._loading is not None:
+            await asyncio.shield(self._loading)
+
+    def drain(self) -> None:
+        """Let nothing new in; what is under way goes on."""
+        self._state = DRAINING
+
+    async def stop(self) -> None:
+        """Give up what is still under way."""
+        self.drain()
+        if self._loading is not None:
+            self._loading.cancel()
+            await asyncio.gather(self._loading, return_exceptions=True)
+        if self._dispatcher is not None:
+            await self._dispatcher.stop()
+        self._device.close()
+        for threads in (self._decoders, self._file_threads):
+            threads.shutdown(wait=False, cancel_futures=True)
+
+    @property
+    def state(self) -> str:
+        """`loading`, `ready`, `draining` or `failed`."""
+        if self._state == READY and not (self._dispatcher and self._dispatcher.running):
+            return FAILED
+        return self._state
+
+    @property
+    def info(self) -> EngineInfo:
+        """What runs. Raises TierocrError `unavailable` before it is known."""
+        if self._info is None:
+            raise TierocrError("unavailable", "the model is still loading")
+        return self._info
+
+    def require_ready(self) -> None:
+        """Raise TierocrError `unavailable` unless requests are taken."""
+        if self.state != READY:
+            raise TierocrError("unavailable", f"the service is {self.state}")
+
+    def depths(self) -> Mapping[int, int]:
+        """Waiting crops by bucket."""
+        return self._dispatcher.depths() if self._dispatcher else {}
+
+    def retry_after(self) -> int:
+        """Whole seconds after which a caller that was turned away should come again."""
+        wait = self._dispatcher.expected_wait() if self._dispatcher else 1.0
+        return max(1, min(LONGEST_RETRY, math.ceil(wait)))
+
+    async def refine(self, request: RefineRequest, deadline: float) -> RefineReply:
+        """Read the regions; those that are not read in time say so in their own answer.
+
+        Raises TierocrError `deadline_exceeded` when none can be, `over_capacity`, `unavailable`.
+        """
+        self.require_ready()
+        dispatcher, pipeline = self._dispatcher, self._pipeline
+        if dispatcher is None or pipeline is None:
+            raise TierocrError("unavailable", "the model is still loading")
+        with self.crops.hold(len(request.regions), retry_after=self.retry_after()):
+            remaining = deadline - time.monotonic()
+            if remaining <= dispatcher.expected_wait():
+                self._metrics.missed()
+                raise TierocrError("deadline_exceeded", "the queue is longer than the deadline")
+            # Some of the time is kept for the answer's way back.
+            until = deadline - min(_SLACK, remaining / 10)
+            answers = await self._refine_until(pipeline, request.regions, until)
+        late = [a for a in answers if a.refined.error and a.refined.error.code == _LATE.code]
+        if answers and len(late) == len(answers):
+            raise TierocrError(_LATE.code, _LATE.message)
+        return RefineReply(
+            request_id=request.request_id,
+            engine=self.info,
+            results=tuple(a.refined for a in answers),
+            timings=_longest(answers),
+        )
+
+    async def read_file(self, data: bytes, name: str, deadline: float) -> Document:
+        """Read a whole file. Raises TierocrError `deadline_exceeded`, `over_capacity`,
+        `unavailable`.
+        """
+        self.require_ready()
+        if self._file_reader is None:
+            raise TierocrError("unavailable", "the model is still loading")
+        try:
+            return await self._file_reader.read(data, name, deadline)
+        except TierocrError as error:
+            if error.code == _LATE.code:
+                self._metrics.missed()
+            raise
+
+    async def _refine_until(
+        self, pipeline: Pipeline, regions: tuple[RegionImage, ...], until: float
+    ) -> list[Answered]:
+        tasks = [asyncio.create_task(pipeline.refine(region, until)) for region in regions]
+        try:
+            if tasks:
+                await asyncio.wait(tasks, timeout=max(0.0, until - time.monotonic()))
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        return [
+            Answered(refined=Refined(id=region.id, error=_LATE))
+            if task.cancelled()
+            else task.result()
+            for region, task in zip(regions, tasks, strict=True)
+        ]
+
+    async def _load(self) -> None:
+        try:
+            reader = await asyncio.wrap_future(self._device.submit(self._open_and_warm))
+        except BaseException:
+            self._state = FAILED
+            raise
+        batching, limits = self._settings.batching, self._settings.limits
+        batcher = DeadlineBatcher(
+            BatchLimits(
+                max_entries=MOST_WAYS * batching.max_queue_crops,
+                max_batch=batching.max_batch,
+                max_wait=batching.max_wait_ms / 1000,
+                max_cost=batching.max_padded_width,
+            )
+        )
+        self._dispatcher = Dispatcher(
+            reader.recogniser, batcher, self._device, self._metrics, max_batch=batching.max_batch
+        )
+        self._pipeline = Pipeline(
+            self._dispatcher,
+            self._decoders,
+            self._metrics,
+            facts=reader.recogniser.facts,
+            limits=limits.region(),
+        )
+        self._file_reader = FileReader(
+            reader, self._device, self._file_threads, limits=limits.file()
+        )
+        self._info = reader.info
+        self._metrics.engine(reader.info)
+        self._dispatcher.start()
+        if self._state == LOADING:
+            self._state = READY
+        _log.info(
+            "ready: %s %s on %s", reader.info.pack, reader.info.precision, reader.info.runtime
+        )
+
+    def _open_and_warm(self) -> Reader:
+        """In the device's thread: load, and run every shape once that is met every day."""
+        reader = self._open_model()
+        reader.recogniser.max_batch = self._settings.batching.max_batch
+        height = reader.recogniser.facts.height
+        for width in self._settings.model.warm_widths:
+            blank = np.full((height, width, 3), 255, dtype=np.uint8)
+            for count in {1, self._settings.batching.max_batch}:
+                reader.recogniser.read([blank] * count)
+        reader.read(PageImage(pixels=np.full((640, 640, 3), 255, dtype=np.uint8)))
+        return reader
+
+
+_LATE = Failure(code="deadline_exceeded", message="not read before the deadline")
+
+
+def _longest(answers: list[Answered]) -> dict[str, float]:
+    """For each stage the longest that any region spent in it: they pass through side by side."""
+    return {
+        name: round(max((getattr(a.timings, name) for a in answers), default=0.0), 3)
+        for name in _TIMINGS
+    }

@@ -1,0 +1,165 @@
+"""The cloud service's settings: every key, its default and what it must agree with.
+
+Only values; where they come from is decided by `tierocr.shared.settings`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from tierocr.shared.errors import TierocrError
+from tierocr.shared.images import Limits
+from tierocr.shared.protocol import WireLimits
+from tierocr.shared.settings import Section
+
+MIB = 1 << 20
+
+
+class ListenSettings(Section):
+    """Where the service listens. `port` 0 takes a free one; `port_file` gets its number once the
+    service is ready.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=8501, ge=0, le=65535)
+    port_file: Path | None = None
+
+
+class ModelSettings(Section):
+    """What reads. `threads` 0 means the CPU quota; `warm_widths`: input widths that are run once
+    before the service is ready.
+    """
+
+    pack: str = "cloud-small"
+    runtime: str = "openvino"
+    device: str = "CPU"
+    precision: Literal["f32", "bf16", "f16", "int8"] = "f32"
+    threads: int = Field(default=0, ge=0)
+    cache_dir: Path | None = None
+    warm_widths: tuple[int, ...] = (128, 320, 640)
+
+
+class BatchingSettings(Section):
+    """How crops share a call of the network. `max_padded_width`: input columns of a whole batch.
+
+    `max_queue_crops`: regions that may be in the service at once, waiting or being read.
+    """
+
+    max_batch: int = Field(default=8, ge=1, le=256)
+    max_wait_ms: float = Field(default=50, ge=0, le=10_000)
+    max_padded_width: int = Field(default=16_384, ge=64)
+    max_queue_crops: int = Field(default=1024, ge=1)
+
+
+class LimitSettings(Section):
+    """What one request may ask for; checked before anything is decoded.
+
+    `requests`, `files`: how many refinements and whole files may be under way at once. Deadlines
+    are what a request gets that names none, and the most that it may name.
+    """
+
+    refine_body_bytes: int = Field(default=16 * MIB, ge=1024)
+    region_bytes: int = Field(default=4 * MIB, ge=1024)
+    region_pixels: int = Field(default=4_000_000, ge=1024)
+    region_side: int = Field(default=16_384, ge=64)
+    regions: int = Field(default=512, ge=1, le=4096)
+    requests: int = Field(default=64, ge=1)
+    refine_deadline_ms: int = Field(default=30_000, ge=1)
+    refine_deadline_max_ms: int = Field(default=120_000, ge=1)
+    file_body_bytes: int = Field(default=100 * MIB, ge=1024)
+    file_pages: int = Field(default=200, ge=1)
+    file_page_pixels: int = Field(default=120_000_000, ge=1024)
+    files: int = Field(default=2, ge=1)
+    file_deadline_ms: int = Field(default=120_000, ge=1)
+    file_deadline_max_ms: int = Field(default=600_000, ge=1)
+
+    def wire(self) -> WireLimits:
+        """Bounds on a refine message."""
+        return WireLimits(
+            body_bytes=self.refine_body_bytes, image_bytes=self.region_bytes, regions=self.regions
+        )
+
+    def region(self) -> Limits:
+        """Bounds on one crop."""
+        return Limits(
+            max_bytes=self.region_bytes,
+            max_pixels=self.region_pixels,
+            max_side=self.region_side,
+            max_pages=1,
+        )
+
+    def file(self) -> Limits:
+        """Bounds on a whole file."""
+        return Limits(
+            max_bytes=self.file_body_bytes,
+            max_pixels=self.file_page_pixels,
+            max_pages=self.file_pages,
+        )
+
+
+class AuthSettings(Section):
+    """Who may ask. One of the two must be chosen: a service open to all is never an accident."""
+
+    tokens_file: Path | None = None
+    allow_anonymous: bool = False
+
+    def check(self) -> None:
+        """Raise TierocrError `config_invalid` unless it is clear who may ask."""
+        if self.tokens_file is None and not self.allow_anonymous:
+            raise TierocrError(
+                "config_invalid",
+                "nobody could use this service: set auth.tokens_file (make one with "
+                "`tierocr cloud token add NAME --tokens FILE`), or auth.allow_anonymous to let "
+                "anyone in who can reach the port",
+            )
+        if self.tokens_file is not None and not self.tokens_file.is_file():
+            raise TierocrError(
+                "config_invalid",
+                f"auth.tokens_file: {self.tokens_file} does not exist; `tierocr cloud token add "
+                f"NAME --tokens {self.tokens_file}` makes it",
+            )
+
+
+class MetricsSettings(Section):
+    """Who may read `/metrics`: callers with a token, also callers on this machine without one, or
+    anyone. Behind a proxy on the same machine everyone looks local: choose `token` there.
+    """
+
+    access: Literal["token", "loopback", "anyone"] = "loopback"
+
+
+class StopSettings(Section):
+    """How long work in flight may go on after SIGTERM."""
+
+    grace_seconds: float = Field(default=20, ge=0)
+
+
+class LogSettings(Section):
+    """The least severe level that is written; JSON lines on stderr."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+class CloudSettings(Section):
+    """All of them."""
+
+    listen: ListenSettings = ListenSettings()
+    model: ModelSettings = ModelSettings()
+    batching: BatchingSettings = BatchingSettings()
+    limits: LimitSettings = LimitSettings()
+    auth: AuthSettings = AuthSettings()
+    metrics: MetricsSettings = MetricsSettings()
+    stop: StopSettings = StopSettings()
+    log: LogSettings = LogSettings()
+
+    @model_validator(mode="after")
+    def _agree(self) -> CloudSettings:
+        if self.batching.max_queue_crops < self.limits.regions:
+            raise ValueError(
+                "batching.max_queue_crops must be at least limits.regions, or the largest request "
+                "could never be accepted"
+            )
+        return self

@@ -1,0 +1,101 @@
+"""The ways in which a crop may have to be read, and the answer that the best one makes.
+
+Pure functions of arrays and values. A crop holds one line. A tall one may be a line that runs down
+or up, a column of upright glyphs, or one narrow glyph; the picture alone does not tell, so it is
+read in each way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tierocr.shared.cropping import scale_to_height
+from tierocr.shared.document import Pixels
+from tierocr.shared.geometry import COLUMN_ASPECT
+from tierocr.shared.ocr.lines import with_spaces
+from tierocr.shared.ocr.stacking import Restacked, restack, unstack
+from tierocr.shared.protocol import Refined, RefinedChar
+from tierocr.shared.recognition import SPACE, Reading, RecogniserFacts, input_width
+
+MOST_WAYS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Way:
+    """One way to read a crop.
+
+    `pixels`: scaled to the recogniser's height. `size`: (length along the reading direction, height
+    across it) before scaling. `bucket`, `content`: padded and own width in input columns.
+    """
+
+    pixels: Pixels
+    size: tuple[float, float]
+    bucket: int
+    content: int
+    stacked: Restacked | None = None
+
+    def place(self, reading: Reading) -> Reading:
+        """The reading with its glyphs where they stand along the crop."""
+        return reading if self.stacked is None else unstack(reading, self.stacked)
+
+
+def ways_of(crop: Pixels, angle: float, facts: RecogniserFacts) -> list[Way]:
+    """At least one way, the plain one first. `angle`: see `Line.angle`."""
+    height, width = crop.shape[:2]
+    ways = [_way(crop, facts)]
+    column = None
+    if height > COLUMN_ASPECT * width:
+        ways += [_way(np.rot90(crop, 1), facts), _way(np.rot90(crop, -1), facts)]
+        column = crop
+    elif width > COLUMN_ASPECT * height and 45 < angle < 135:
+        # Cut along a line that runs down the page: upright glyphs lie on their side in it.
+        column = np.ascontiguousarray(np.rot90(crop, -1))
+    stacked = restack(column) if column is not None else None
+    if column is not None and stacked is not None:
+        size = (float(column.shape[0]), float(column.shape[1]))
+        ways.append(_way(stacked.row, facts, size=size, stacked=stacked))
+    return ways
+
+
+def refined_of(region_id: str, reading: Reading, size: tuple[float, float]) -> Refined:
+    """The answer that a reading makes; spaces are put as the edge puts them.
+
+    `chars` are the characters of `text`, spaces included, where the network saw them.
+    """
+    glyphs = with_spaces(reading.glyphs, size)
+    while glyphs and glyphs[0].text == SPACE:
+        del glyphs[0]
+    while glyphs and glyphs[-1].text == SPACE:
+        del glyphs[-1]
+    score = min((g.probability for g in glyphs if g.text != SPACE), default=0.0)
+    return Refined(
+        id=region_id,
+        text="".join(g.text for g in glyphs),
+        chars=tuple(
+            RefinedChar(text=g.text, score_raw=g.probability, start=g.start, end=g.end)
+            for g in glyphs
+        ),
+        score_raw=score,
+        confidence=score,
+    )
+
+
+def _way(
+    crop: Pixels,
+    facts: RecogniserFacts,
+    *,
+    size: tuple[float, float] | None = None,
+    stacked: Restacked | None = None,
+) -> Way:
+    scaled = np.ascontiguousarray(scale_to_height(np.ascontiguousarray(crop), facts.height))
+    content = scaled.shape[1] + 2 * facts.end_padding
+    return Way(
+        pixels=scaled,
+        size=size or (float(crop.shape[1]), float(crop.shape[0])),
+        # A longer line is read in pieces; it waits with the longest that are read whole.
+        bucket=input_width(min(content, facts.max_width), facts),
+        content=content,
+        stacked=stacked,
+    )

@@ -1,0 +1,104 @@
+"""Which lines of a page are worth sending to the cloud.
+
+Pure: values in, a plan out; what was spent so far is passed in. A line is a candidate when its weakest
+character is less probable than the policy's threshold; candidates are taken by how likely they are wrong
+until the share of lines or the bytes run out. What earlier pages left over, later pages may use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tierocr.shared.document import TEXT_LAYER, Line
+
+SURE, UNSURE, OVER_SHARE, OVER_BYTES, NOT_READ = (
+    "sure",
+    "unsure",
+    "over_share",
+    "over_bytes",
+    "not_read",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutingPolicy:
+    """`threshold`: a line with a smaller `score_raw` is unsure. `max_share`: of all lines seen, the most
+    that may be sent. `bytes_per_page`: encoded crops per page on average.
+    """
+
+    threshold: float = 0.9
+    max_share: float = 0.25
+    bytes_per_page: int = 48_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What a run has seen and sent so far."""
+
+    pages: int = 0
+    lines: int = 0
+    sent_lines: int = 0
+    sent_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutingPlan:
+    """What to send, by line index, and why each line of the page was sent or kept."""
+
+    refine: tuple[int, ...]
+    reasons: Mapping[int, str]
+    spent: Spent
+
+
+def p_error(line: Line) -> float:
+    """Probability that the line is not exactly right, as far as its confidence says."""
+    return min(max(1.0 - line.confidence, 0.0), 1.0)
+
+
+def candidates(lines: Sequence[Line], policy: RoutingPolicy) -> list[int]:
+    """Indices of the unsure lines, the one most likely wrong first."""
+    unsure = [
+        i
+        for i, line in enumerate(lines)
+        if line.source != TEXT_LAYER and line.score_raw < policy.threshold
+    ]
+    return sorted(unsure, key=lambda i: (-p_error(lines[i]), i))
+
+
+def allowed_lines(line_count: int, policy: RoutingPolicy, spent: Spent) -> int:
+    """How many lines of a page with `line_count` lines may be sent."""
+    return max(0, int(policy.max_share * (spent.lines + line_count)) - spent.sent_lines)
+
+
+def plan(
+    lines: Sequence[Line], sizes: Mapping[int, int], policy: RoutingPolicy, spent: Spent
+) -> RoutingPlan:
+    """Choose among the candidates whose crops were encoded.
+
+    `sizes`: encoded bytes by line index; a candidate without a size was cut off by the share already.
+    """
+    budget = policy.bytes_per_page * (spent.pages + 1) - spent.sent_bytes
+    allowed = allowed_lines(len(lines), policy, spent)
+    reasons = dict.fromkeys(range(len(lines)), SURE)
+    refine: list[int] = []
+    for i in candidates(lines, policy):
+        size = sizes.get(i)
+        if size is None or len(refine) >= allowed:
+            reasons[i] = OVER_SHARE
+        elif size > budget:
+            reasons[i] = OVER_BYTES
+        else:
+            reasons[i] = UNSURE
+            refine.append(i)
+            budget -= size
+    return RoutingPlan(
+        refine=tuple(refine),
+        reasons=reasons,
+        spent=Spent(
+            pages=spent.pages + 1,
+            lines=spent.lines + len(lines),
+            sent_lines=spent.sent_lines + len(refine),
+            sent_bytes=spent.sent_bytes + sum(sizes[i] for i in refine),
+        ),
+    )

@@ -1,0 +1,195 @@
+"""The batching core: nothing lost, nothing twice, nothing mixed, nothing late."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tierocr.cloud.batching import BatchLimits, DeadlineBatcher, Decision, Entry
+from tierocr.shared.errors import TierocrError
+
+LIMITS = BatchLimits(max_entries=100, max_batch=4, max_wait=0.05, max_cost=1024)
+
+
+def entry(key: int, *, bucket: int = 64, arrived: float = 0.0, deadline: float = 1e9) -> Entry:
+    return Entry(key=key, bucket=bucket, cost=bucket, deadline=deadline, arrived=arrived)
+
+
+def batcher(*entries: Entry, limits: BatchLimits = LIMITS) -> DeadlineBatcher:
+    result = DeadlineBatcher(limits)
+    for one in entries:
+        result.add(one)
+    return result
+
+
+def keys(decision: Decision) -> list[int]:
+    return [e.key for e in decision.batch]
+
+
+def test_an_empty_queue_has_nothing_to_wait_for() -> None:
+    assert batcher().next_batch(0, idle=True) == Decision()
+
+
+def test_an_idle_device_gets_work_at_once() -> None:
+    assert keys(batcher(entry(1)).next_batch(0, idle=True)) == [1]
+
+
+def test_a_busy_device_waits_for_company_until_max_wait() -> None:
+    queue = batcher(entry(1, arrived=1.0))
+    waiting = queue.next_batch(1.01, idle=False)
+    assert waiting.batch == () and waiting.wake_at == pytest.approx(1.05)
+    assert keys(queue.next_batch(1.05, idle=False)) == [1]
+
+
+def test_a_full_batch_does_not_wait() -> None:
+    queue = batcher(*(entry(k) for k in range(6)))
+    assert keys(queue.next_batch(0, idle=False)) == [0, 1, 2, 3]
+    assert keys(queue.next_batch(0, idle=False)) == []
+    assert keys(queue.next_batch(0, idle=True)) == [4, 5]
+
+
+def test_a_batch_closes_at_its_padded_cost() -> None:
+    queue = batcher(*(entry(k, bucket=512) for k in range(3)))
+    assert keys(queue.next_batch(0, idle=False)) == [0, 1]
+
+
+def test_one_entry_over_the_cost_is_launched_alone() -> None:
+    queue = batcher(entry(1, bucket=4096), entry(2, bucket=4096))
+    assert keys(queue.next_batch(0, idle=True)) == [1]
+
+
+def test_the_most_urgent_goes_first_inside_and_across_buckets() -> None:
+    queue = batcher(
+        entry(1, bucket=64, deadline=30),
+        entry(2, bucket=128, deadline=20),
+        entry(3, bucket=64, deadline=10),
+        entry(4, bucket=64, deadline=10),
+    )
+    assert keys(queue.next_batch(0, idle=True)) == [3, 4, 1]
+    assert keys(queue.next_batch(0, idle=True)) == [2]
+
+
+def test_expired_entries_are_handed_back_and_never_launched() -> None:
+    queue = batcher(entry(1, deadline=1), entry(2, deadline=2))
+    decision = queue.next_batch(1, idle=True)
+    assert [e.key for e in decision.expired] == [1]
+    assert keys(decision) == [2]
+
+
+def test_a_deadline_before_max_wait_wakes() -> None:
+    assert batcher(entry(1, deadline=0.02)).next_batch(0, idle=False).wake_at == 0.02
+
+
+def test_cancelled_entries_are_gone() -> None:
+    queue = batcher(entry(1), entry(2))
+    assert queue.cancel(1)
+    assert not queue.cancel(1)
+    assert keys(queue.next_batch(0, idle=True)) == [2]
+    assert not queue.cancel(2)
+    assert queue.depths() == {}
+
+
+def test_a_full_queue_refuses_and_stays_as_it_was() -> None:
+    queue = batcher(entry(1), limits=BatchLimits(max_entries=1))
+    with pytest.raises(TierocrError) as caught:
+        queue.add(entry(2))
+    assert caught.value.code == "over_capacity"
+    assert keys(queue.next_batch(0, idle=True)) == [1]
+
+
+def test_the_same_key_twice_is_a_mistake_of_the_caller() -> None:
+    with pytest.raises(ValueError, match="queued already"):
+        batcher(entry(1), entry(1))
+
+
+@dataclass
+class Model:
+    """What should be true, told from the outside."""
+
+    queue: DeadlineBatcher
+    now: float = 0.0
+    waiting: dict[int, Entry] = field(default_factory=dict)
+    gone: set[int] = field(default_factory=set)
+
+    def add(self, key: int, bucket: int, budget: float) -> None:
+        one = entry(key, bucket=bucket, arrived=self.now, deadline=self.now + budget)
+        if len(self.waiting) < MODEL_LIMITS.max_entries:
+            self.queue.add(one)
+            self.waiting[key] = one
+        else:
+            with pytest.raises(TierocrError):
+                self.queue.add(one)
+
+    def leave(self, key: int) -> Entry:
+        assert key not in self.gone
+        self.gone.add(key)
+        return self.waiting.pop(key)
+
+    def ask(self, idle: bool) -> Decision:
+        decision = self.queue.next_batch(self.now, idle=idle)
+        for late in decision.expired:
+            assert self.leave(late.key) is late and late.deadline <= self.now
+        assert all(e.deadline > self.now for e in self.waiting.values())
+        self.check_batch(decision.batch)
+        if not decision.batch:
+            self.check_wait(decision.wake_at, idle)
+        return decision
+
+    def check_batch(self, batch: tuple[Entry, ...]) -> None:
+        assert len({e.bucket for e in batch}) <= 1
+        assert len(batch) <= MODEL_LIMITS.max_batch
+        assert len(batch) <= 1 or sum(e.cost for e in batch) <= MODEL_LIMITS.max_cost
+        order = [(e.deadline, e.key) for e in batch]
+        assert order == sorted(order)
+        for one in batch:
+            assert self.leave(one.key) is one
+        for other in self.waiting.values():
+            if batch and other.bucket == batch[0].bucket:
+                assert (other.deadline, other.key) > order[-1]
+
+    def check_wait(self, wake_at: float | None, idle: bool) -> None:
+        if not self.waiting:
+            assert wake_at is None
+            return
+        assert not idle and wake_at is not None and wake_at > self.now
+        assert wake_at <= min(e.arrived for e in self.waiting.values()) + MODEL_LIMITS.max_wait
+        assert wake_at <= min(e.deadline for e in self.waiting.values())
+
+
+MODEL_LIMITS = BatchLimits(max_entries=12, max_batch=3, max_wait=0.05, max_cost=400)
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), st.sampled_from([64, 128, 256, 512]), st.floats(0.001, 0.5)),
+        st.tuples(st.just("ask"), st.booleans(), st.just(0.0)),
+        st.tuples(st.just("cancel"), st.integers(0, 40), st.just(0.0)),
+        st.tuples(st.just("pass"), st.just(0), st.floats(0.0, 0.1)),
+    ),
+    max_size=60,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(STEPS)
+def test_nothing_is_lost_doubled_mixed_or_late(steps: list[tuple[str, int, float]]) -> None:
+    model = Model(DeadlineBatcher(MODEL_LIMITS))
+    for number, (step, value, seconds) in enumerate(steps):
+        if step == "add":
+            model.add(number, value, seconds)
+        elif step == "cancel":
+            expected = value in model.waiting
+            assert model.queue.cancel(value) == expected
+            if expected:
+                model.leave(value)
+        elif step == "pass":
+            model.now += seconds
+        else:
+            model.ask(bool(value))
+        depths = model.queue.depths()
+        assert sum(depths.values()) == len(model.waiting) and 0 not in depths.values()
+    for _ in range(MODEL_LIMITS.max_entries):
+        model.ask(idle=True)
+    assert not model.waiting
