@@ -14,13 +14,16 @@ from dataclasses import dataclass
 
 from tierocr.cloud.dispatch import Answer, Dispatcher
 from tierocr.cloud.metrics import Metrics
-from tierocr.cloud.ways import Way, refined_of, ways_of
+from tierocr.cloud.ways import Way, inner_way, refined_of, ways_of
 from tierocr.shared.document import Failure, Pixels
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.images import Limits, PageFailure, decode_pages, sniff
 from tierocr.shared.images.raster import TRUNCATED
 from tierocr.shared.protocol import FORMATS, Refined, RegionImage
 from tierocr.shared.recognition import Reading, RecogniserFacts
+
+DOUBT_BELOW = 0.97
+"""A line with a smaller mean character probability is read again without its margin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +74,11 @@ class Pipeline:
     async def _refine(self, region: RegionImage, deadline: float) -> Answered:
         loop = asyncio.get_running_loop()
         decoded = await loop.run_in_executor(self._decoders, self._decode, region, deadline)
-        ways, decode_seconds = decoded
+        crop, ways, decode_seconds = decoded
         self._metrics.stage("decode", decode_seconds)
         answers = await self._read_all(ways, deadline)
+        if _doubtful(answers) and (inner := inner_way(crop, region.margin, self._facts)):
+            answers += await self._read_again(inner, deadline)
         started = self._clock()
         refined = _best(region.id, answers)
         post_seconds = self._clock() - started
@@ -88,13 +93,14 @@ class Pipeline:
             ),
         )
 
-    def _decode(self, region: RegionImage, deadline: float) -> tuple[list[Way], float]:
+    def _decode(self, region: RegionImage, deadline: float) -> tuple[Pixels, list[Way], float]:
         """In a decoder's thread."""
         started = self._clock()
         if started >= deadline:
             raise TierocrError("deadline_exceeded", "not decoded before the deadline")
-        ways = ways_of(decode_crop(region.image, self._limits), region.angle, self._facts)
-        return ways, self._clock() - started
+        crop = decode_crop(region.image, self._limits)
+        ways = ways_of(crop, region.angle, self._facts)
+        return crop, ways, self._clock() - started
 
     async def _read_all(self, ways: list[Way], deadline: float) -> list[tuple[Way, Answer]]:
         """The ways that could be read, at least one. Raises the first error when none could."""
@@ -113,6 +119,13 @@ class Pipeline:
                 raise result
         return answers
 
+    async def _read_again(self, way: Way, deadline: float) -> list[tuple[Way, Answer]]:
+        """A second view; what goes wrong with it does not matter, there is an answer already."""
+        try:
+            return await self._read_all([way], deadline)
+        except TierocrError:
+            return []
+
 
 def decode_crop(image: bytes, limits: Limits) -> Pixels:
     """The pixels of one crop.
@@ -129,6 +142,10 @@ def decode_crop(image: bytes, limits: Limits) -> Pixels:
     if TRUNCATED in page.warnings:
         raise TierocrError("bad_image", "the image ends early")
     return page.pixels
+
+
+def _doubtful(answers: list[tuple[Way, Answer]]) -> bool:
+    return max(a.reading.mean_probability for _, a in answers) < DOUBT_BELOW
 
 
 def _best(region_id: str, answers: list[tuple[Way, Answer]]) -> Refined:

@@ -7,7 +7,7 @@ read in each way.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,7 +27,8 @@ class Way:
     """One way to read a crop.
 
     `pixels`: scaled to the recogniser's height. `size`: (length along the reading direction, height
-    across it) before scaling. `bucket`, `content`: padded and own width in input columns.
+    across it) before scaling. `bucket`, `content`: padded and own width in input columns. `inset`:
+    what was cut off at either end, as a fraction of the crop's length.
     """
 
     pixels: Pixels
@@ -35,10 +36,20 @@ class Way:
     bucket: int
     content: int
     stacked: Restacked | None = None
+    inset: float = 0.0
 
     def place(self, reading: Reading) -> Reading:
         """The reading with its glyphs where they stand along the crop."""
-        return reading if self.stacked is None else unstack(reading, self.stacked)
+        if self.stacked is not None:
+            return unstack(reading, self.stacked)
+        if self.inset:
+            inner = 1 - 2 * self.inset
+            glyphs = (
+                replace(g, start=self.inset + g.start * inner, end=self.inset + g.end * inner)
+                for g in reading.glyphs
+            )
+            return replace(reading, glyphs=tuple(glyphs))
+        return reading
 
 
 def ways_of(crop: Pixels, angle: float, facts: RecogniserFacts) -> list[Way]:
@@ -57,6 +68,19 @@ def ways_of(crop: Pixels, angle: float, facts: RecogniserFacts) -> list[Way]:
         size = (float(column.shape[0]), float(column.shape[1]))
         ways.append(_way(stacked.row, facts, size=size, stacked=stacked))
     return ways
+
+
+def inner_way(crop: Pixels, margin: float, facts: RecogniserFacts) -> Way | None:
+    """The line without its margin (pixels on every side), or None where nothing would be left.
+
+    A second view of a doubtful line: with less around it, another character may come out on top.
+    """
+    height, width = crop.shape[:2]
+    cut = round(margin)
+    if cut < 1 or min(height, width) <= 4 * cut:
+        return None
+    way = _way(crop[cut : height - cut, cut : width - cut], facts)
+    return replace(way, inset=cut / width)
 
 
 def refined_of(region_id: str, reading: Reading, size: tuple[float, float]) -> Refined:

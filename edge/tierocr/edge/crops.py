@@ -25,7 +25,9 @@ MARGIN = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Crop:
-    """`quad`: what was cut, in page pixels. `image`: its encoded bytes. `margin`: pixels of the crop."""
+    """`quad`: what was cut, in page pixels. `image`: its encoded bytes. `margin`: pixels of the
+    crop.
+    """
 
     quad: Quad
     image: bytes
@@ -33,7 +35,9 @@ class Crop:
 
 
 def encode_line(pixels: Pixels, line: Line) -> Crop:
-    """Cut a line with its margin and encode it. Raises TierocrError `internal` if encoding fails."""
+    """Cut a line with its margin and encode it. Raises TierocrError `internal` if encoding
+    fails.
+    """
     height = quad_size(line.region.quad)[1]
     margin = MARGIN * height
     quad = grow(line.region.quad, margin, margin)

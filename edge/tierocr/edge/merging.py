@@ -1,8 +1,8 @@
 """Whether the cloud's reading of a line may replace the edge's, and the line that results.
 
-Pure. The cloud is trusted only as far as its answer is sane: about as long, in a script that the edge saw
-or that is expected, without loops. Two probabilities are compared only when both are calibrated. Both texts
-stay in the result.
+Pure. The cloud is trusted only as far as its answer is sane: about as long, in a script that the
+edge saw or that is expected, without loops. Two probabilities are compared only when both are
+calibrated. Both texts stay in the result.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from tierocr.shared.protocol import Refined
 from tierocr.shared.recognition import Glyph
 
 LENGTH_RATIO = (0.5, 2.0)
-"""The cloud's text may be this much shorter or longer than the edge's, give or take `LENGTH_SLACK`."""
+"""The cloud's text may be this much shorter or longer than the edge's, give or take
+`LENGTH_SLACK`.
+"""
 
 LENGTH_SLACK = 3
 LOOP_REPEATS = 5
@@ -81,7 +83,9 @@ def take(edge: Line, cloud: Refined, quad: Quad) -> Line:
 
 
 def has_loop(text: str) -> bool:
-    """Whether some piece of 2 to 12 characters that is not all one sign repeats `LOOP_REPEATS` times."""
+    """Whether some piece of 2 to 12 characters that is not all one sign repeats `LOOP_REPEATS`
+    times.
+    """
     for size in range(2, 13):
         for start in range(len(text) - size * LOOP_REPEATS + 1):
             piece = text[start : start + size]

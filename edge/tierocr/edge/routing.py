@@ -1,8 +1,10 @@
 """Which lines of a page are worth sending to the cloud.
 
-Pure: values in, a plan out; what was spent so far is passed in. A line is a candidate when its weakest
-character is less probable than the policy's threshold; candidates are taken by how likely they are wrong
-until the share of lines or the bytes run out. What earlier pages left over, later pages may use.
+Pure: values in, a plan out; what was spent so far is passed in. A line is a candidate when its
+weakest character is less probable than the policy's threshold. Candidates are taken until the
+share of lines or the bytes run out, the most contested first: the one whose weakest character
+has the closest rival, since there a better model is most likely to decide otherwise. What
+earlier pages left over, later pages may use.
 """
 
 from __future__ import annotations
@@ -12,23 +14,19 @@ from dataclasses import dataclass
 
 from tierocr.shared.document import TEXT_LAYER, Line
 
-SURE, UNSURE, OVER_SHARE, OVER_BYTES, NOT_READ = (
-    "sure",
-    "unsure",
-    "over_share",
-    "over_bytes",
-    "not_read",
-)
+SURE, UNSURE, OVER_SHARE, OVER_BYTES = "sure", "unsure", "over_share", "over_bytes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutingPolicy:
-    """`threshold`: a line with a smaller `score_raw` is unsure. `max_share`: of all lines seen, the most
-    that may be sent. `bytes_per_page`: encoded crops per page on average.
+    """`threshold`: a line with a smaller `score_raw` is unsure. `max_share`: of all lines seen,
+    the most that may be sent. `lines_per_page`: so many may be sent from any page, as a share of
+    three lines is none. `bytes_per_page`: encoded crops per page on average.
     """
 
-    threshold: float = 0.9
+    threshold: float = 0.97
     max_share: float = 0.25
+    lines_per_page: int = 4
     bytes_per_page: int = 48_000
 
 
@@ -57,18 +55,19 @@ def p_error(line: Line) -> float:
 
 
 def candidates(lines: Sequence[Line], policy: RoutingPolicy) -> list[int]:
-    """Indices of the unsure lines, the one most likely wrong first."""
+    """Indices of the unsure lines, the most contested first."""
     unsure = [
         i
         for i, line in enumerate(lines)
         if line.source != TEXT_LAYER and line.score_raw < policy.threshold
     ]
-    return sorted(unsure, key=lambda i: (-p_error(lines[i]), i))
+    return sorted(unsure, key=lambda i: (_contest(lines[i]), i))
 
 
 def allowed_lines(line_count: int, policy: RoutingPolicy, spent: Spent) -> int:
     """How many lines of a page with `line_count` lines may be sent."""
-    return max(0, int(policy.max_share * (spent.lines + line_count)) - spent.sent_lines)
+    share = int(policy.max_share * (spent.lines + line_count)) - spent.sent_lines
+    return max(share, min(policy.lines_per_page, line_count) if policy.max_share > 0 else 0)
 
 
 def plan(
@@ -76,7 +75,8 @@ def plan(
 ) -> RoutingPlan:
     """Choose among the candidates whose crops were encoded.
 
-    `sizes`: encoded bytes by line index; a candidate without a size was cut off by the share already.
+    `sizes`: encoded bytes by line index; a candidate without a size was cut off by the share
+    already.
     """
     budget = policy.bytes_per_page * (spent.pages + 1) - spent.sent_bytes
     allowed = allowed_lines(len(lines), policy, spent)
@@ -102,3 +102,8 @@ def plan(
             sent_bytes=spent.sent_bytes + sum(sizes[i] for i in refine),
         ),
     )
+
+
+def _contest(line: Line) -> float:
+    """How clearly the weakest character won: the lead of its class over the next, 0..1."""
+    return line.signals.margin if line.signals is not None else line.score_raw

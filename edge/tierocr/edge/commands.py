@@ -1,0 +1,213 @@
+"""The commands `tierocr read` and `tierocr demo`: options in, files and exit codes out.
+
+Only what a command line needs; the work is done by `reading`, `tiering` and `demo`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from tierocr.edge.inputs import Input, expand, output_paths
+from tierocr.edge.outputs import write_whole
+from tierocr.edge.reading import Outcome, read_inputs, with_rules
+from tierocr.edge.refining import CloudAddress, Refiner
+from tierocr.edge.routing import RoutingPolicy
+from tierocr.edge.tiering import ReadOptions, TieredReader
+from tierocr.shared.engines import EngineOptions
+from tierocr.shared.errors import TierocrError
+from tierocr.shared.export import FORMATS, Format
+from tierocr.shared.images import Limits
+from tierocr.shared.ocr.open import open_reader
+from tierocr.shared.ocr.reader import Reader
+from tierocr.shared.text.rules import apply_rules
+
+URL_VARIABLE = "TIEROCR_CLOUD__URL"
+TOKEN_VARIABLE = "TIEROCR_CLOUD__TOKEN"
+_DEFAULT = RoutingPolicy()
+
+Files = Annotated[list[str], typer.Argument(help="Files, folders, patterns, or - for stdin.")]
+
+
+def read(
+    files: Files,
+    output_format: Annotated[
+        str, typer.Option("--format", "-f", help=f"One of: {', '.join(FORMATS)}.")
+    ] = "text",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder for one result file per input.")
+    ] = None,
+    cloud: Annotated[
+        str | None,
+        typer.Option(envvar=URL_VARIABLE, help="Have unsure lines read again by this service."),
+    ] = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Send nothing, whatever else is set.")
+    ] = False,
+    token_file: Annotated[
+        Path | None, typer.Option(help=f"File with the service's token (or {TOKEN_VARIABLE}).")
+    ] = None,
+    deadline: Annotated[
+        float, typer.Option(min=0.1, help="Seconds that a page may wait for the cloud.")
+    ] = 10.0,
+    threshold: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="A line is unsure if its weakest character is under it."),
+    ] = _DEFAULT.threshold,
+    max_share: Annotated[
+        float, typer.Option(min=0, max=1, help="Largest share of lines to send.")
+    ] = _DEFAULT.max_share,
+    bytes_per_page: Annotated[
+        int, typer.Option(min=0, help="Bytes of crops to send per page, on average.")
+    ] = _DEFAULT.bytes_per_page,
+    pack: Annotated[str, typer.Option(help="Model pack that reads here.")] = "edge-tiny",
+    runtime: Annotated[str, typer.Option(help="openvino or onnxruntime.")] = "openvino",
+    precision: Annotated[str, typer.Option(help="f32, bf16 or f16.")] = "f32",
+    text_layer: Annotated[
+        bool, typer.Option("--text-layer", help="Use a PDF's own text where it has some.")
+    ] = False,
+    rules: Annotated[
+        list[str] | None, typer.Option("--rule", help="Text rule to apply; may be repeated.")
+    ] = None,
+    max_pages: Annotated[int, typer.Option(min=1, help="Refuse files with more pages.")] = 1000,
+) -> None:
+    """Read documents: text to standard output, or one file per input with -o.
+
+    Exit code 0: everything was read. 1: some input failed; it is named on standard error and the
+    rest is delivered. 2: the command line or the configuration is wrong; nothing was read.
+    """
+    chosen = _format(output_format)
+    apply_rules("", rules or [])  # an unknown rule is found before anything is read
+    inputs = expand(files)
+    targets = output_paths(inputs, output, chosen.ending) if output is not None else None
+    job = _Job(
+        inputs=inputs,
+        targets=targets,
+        format=chosen,
+        rules=rules or [],
+        limits=Limits(max_pages=max_pages),
+    )
+    address = _address(None if offline else cloud, token_file, deadline)
+    options = ReadOptions(
+        limits=job.limits,
+        text_layer=text_layer,
+        policy=RoutingPolicy(
+            threshold=threshold, max_share=max_share, bytes_per_page=bytes_per_page
+        ),
+    )
+    reader = open_reader(pack, runtime=runtime, options=EngineOptions(precision=precision))
+    failed = asyncio.run(_run(job, reader=reader, address=address, options=options))
+    raise typer.Exit(1 if failed else 0)
+
+
+def demo(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for the annotated pages.")
+    ] = Path("tierocr-demo"),
+    pack: Annotated[str, typer.Option(help="Pack of the demo's cloud.")] = "cloud-small",
+) -> None:
+    """Start a cloud on this machine, read the sample pages in two tiers, show what it changed."""
+    from tierocr.edge.demo import run_demo
+
+    asyncio.run(run_demo(output, cloud_pack=pack, console=Console()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Job:
+    inputs: list[Input]
+    targets: dict[str, Path] | None
+    format: Format
+    rules: list[str]
+    limits: Limits
+
+
+async def _run(
+    job: _Job, *, reader: Reader, address: CloudAddress | None, options: ReadOptions
+) -> bool:
+    """Read and deliver everything; True when something failed."""
+    failed = False
+    async with contextlib.AsyncExitStack() as stack:
+        refiner = await stack.enter_async_context(Refiner(address)) if address else None
+        tiered = TieredReader(reader, refiner, options)
+        stack.callback(tiered.close)
+        with _progress(len(job.inputs)) as advance:
+            async for outcome in read_inputs(tiered, job.inputs, job.limits):
+                failed |= _deliver(outcome, job)
+                advance()
+    return failed
+
+
+def _deliver(outcome: Outcome, job: _Job) -> bool:
+    """Write one result and name its failures on standard error; True when something failed."""
+    name = outcome.source.name
+    if outcome.result is None:
+        assert outcome.failure is not None
+        _complain(f"{name}: {outcome.failure.code}: {outcome.failure.message}")
+        return True
+    document = with_rules(outcome.result.document, job.rules)
+    for failure in document.errors:
+        _complain(f"{name}: {failure.code}: {failure.message}")
+    text = job.format.export(document)
+    try:
+        if job.targets is not None:
+            write_whole(job.targets[name], text.encode())
+        else:
+            _print(text)
+    except TierocrError as error:
+        _complain(f"{name}: {error}")
+        return True
+    return outcome.failed
+
+
+def _print(text: str) -> None:
+    """Standard output is UTF-8, whatever the locale says."""
+    sys.stdout.buffer.write(text.encode() if text.endswith("\n") else f"{text}\n".encode())
+    sys.stdout.buffer.flush()
+
+
+def _complain(message: str) -> None:
+    print(f"tierocr: {message}", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def _progress(total: int) -> Iterator[Callable[[], None]]:
+    """A bar on a terminal, nothing in a pipe or for a single input."""
+    console = Console(stderr=True)
+    if not console.is_terminal or total < 2:
+        yield lambda: None
+        return
+    columns = (TextColumn("reading"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda: progress.advance(task)
+
+
+def _format(name: str) -> Format:
+    if name not in FORMATS:
+        known = ", ".join(FORMATS)
+        raise TierocrError("config_invalid", f"unknown format {name!r}; known: {known}")
+    return FORMATS[name]
+
+
+def _address(url: str | None, token_file: Path | None, deadline: float) -> CloudAddress | None:
+    if url is None:
+        return None
+    if not url.startswith(("http://", "https://")):
+        raise TierocrError("config_invalid", f"{url!r} is no http or https address")
+    token = os.environ.get(TOKEN_VARIABLE)
+    if token_file is not None:
+        try:
+            token = token_file.read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise TierocrError("config_invalid", f"cannot read {token_file}") from error
+    return CloudAddress(url=url, token=token, deadline=deadline)

@@ -1,0 +1,212 @@
+"""The Refiner: one object per cloud service; sends regions, brings back what it made of them.
+
+Every call has a deadline and ends in a reply or a TierocrError with a code; nothing a server
+does or says raises anything else. Must not know about pages' pixels or about merging.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import random
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import aiohttp
+
+from tierocr.edge.backoff import delay
+from tierocr.edge.breaker import Breaker
+from tierocr.shared.errors import ERROR_CODES, TierocrError
+from tierocr.shared.protocol import (
+    CONTENT_TYPE,
+    PageRef,
+    RefineReply,
+    RefineRequest,
+    RegionImage,
+    WireLimits,
+    pack_request,
+    unpack_reply,
+)
+
+_BY_STATUS = {
+    401: "unauthorized",
+    403: "unauthorized",
+    404: "unavailable",
+    413: "too_large",
+    415: "unsupported_format",
+    429: "rate_limited",
+    503: "over_capacity",
+    504: "deadline_exceeded",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloudAddress:
+    """Where the cloud is and who we are. `deadline`: seconds that one page may wait for it."""
+
+    url: str
+    token: str | None = None
+    device: str = "tierocr"
+    deadline: float = 10.0
+
+
+class Refiner:
+    """Use as an async context manager. One connection pool, one circuit breaker."""
+
+    def __init__(
+        self,
+        address: CloudAddress,
+        *,
+        limits: WireLimits | None = None,
+        breaker: Breaker | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """See `CloudAddress`; the rest has sensible defaults."""
+        self._address = address
+        self._limits = limits or WireLimits()
+        self._breaker = breaker or Breaker()
+        self._clock = clock
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Refiner:
+        """Open the connection pool."""
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=4),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=5),
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close the connection pool."""
+        if self._session is not None:
+            await self._session.close()
+
+    async def refine(self, page: PageRef, regions: tuple[RegionImage, ...]) -> RefineReply:
+        """Have regions read again within the address's deadline.
+
+        Raises TierocrError: `unavailable` (cannot be reached, talks nonsense, circuit open),
+        `deadline_exceeded`, `incompatible_version`, or the code the server refused with.
+        """
+        if not self._breaker.allows(self._clock()):
+            raise TierocrError("unavailable", "the cloud failed repeatedly; not asked for now")
+        try:
+            # wait_for, as asyncio.timeout came only with Python 3.11
+            reply = await asyncio.wait_for(
+                self._until_answered(page, regions), self._address.deadline
+            )
+        except asyncio.TimeoutError as error:
+            self._breaker.failed(self._clock())
+            message = f"no answer within {self._address.deadline:g} s"
+            raise TierocrError("deadline_exceeded", message) from error
+        except TierocrError:
+            self._breaker.failed(self._clock())
+            raise
+        self._breaker.succeeded()
+        return reply
+
+    async def _until_answered(self, page: PageRef, regions: tuple[RegionImage, ...]) -> RefineReply:
+        request_id = uuid.uuid4().hex
+        body = pack_request(
+            RefineRequest(
+                request_id=request_id, device=self._address.device, page=page, regions=regions
+            )
+        )
+        key = idempotency_key(page, regions)
+        end = self._clock() + self._address.deadline
+        attempt = 0
+        while True:
+            outcome = await self._attempt(body, request_id, key, end - self._clock())
+            if not isinstance(outcome, _Refused):
+                return outcome
+            if not outcome.error.retryable:
+                raise outcome.error
+            wait = delay(attempt, outcome.retry_after, random.random())
+            if self._clock() + wait >= end:
+                raise outcome.error
+            await asyncio.sleep(wait)
+            attempt += 1
+
+    async def _attempt(
+        self, body: bytes, request_id: str, key: str, remaining: float
+    ) -> RefineReply | _Refused:
+        assert self._session is not None, "use the refiner as a context manager"
+        headers = {
+            "Content-Type": CONTENT_TYPE,
+            "Idempotency-Key": key,
+            "X-Request-Id": request_id,
+            "X-Deadline-Ms": str(max(1, int(remaining * 1000))),
+        }
+        if self._address.token:
+            headers["Authorization"] = f"Bearer {self._address.token}"
+        url = self._address.url.rstrip("/") + "/v1/refine"
+        try:
+            async with self._session.post(url, data=body, headers=headers) as response:
+                if response.status != 200:
+                    return await _refusal(response)
+                content = await _bounded(response, self._limits.body_bytes)
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            return _Refused(TierocrError("unavailable", f"cannot reach the cloud: {error}"), None)
+        return _read_reply(content, request_id, self._limits)
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    error: TierocrError
+    retry_after: float | None
+
+
+def idempotency_key(page: PageRef, regions: tuple[RegionImage, ...]) -> str:
+    """The same page and crops give the same key, whenever they are sent again."""
+    hasher = hashlib.sha256(f"{page.id}\0{page.width}\0{page.height}".encode())
+    for region in regions:
+        hasher.update(f"\0{region.id}\0{len(region.image)}\0".encode())
+        hasher.update(region.image)
+    return hasher.hexdigest()
+
+
+def _read_reply(content: bytes, request_id: str, limits: WireLimits) -> RefineReply:
+    try:
+        reply = unpack_reply(content, limits)
+    except TierocrError as error:
+        if error.code == "incompatible_version":
+            raise
+        raise TierocrError("unavailable", f"the cloud talks nonsense: {error.message}") from error
+    if reply.request_id != request_id:
+        raise TierocrError("unavailable", "the cloud answered another request")
+    return reply
+
+
+async def _bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
+    content = b""
+    async for chunk in response.content.iter_chunked(1 << 16):
+        content += chunk
+        if len(content) > limit:
+            raise ValueError(f"the answer has over {limit} bytes")
+    return content
+
+
+async def _refusal(response: aiohttp.ClientResponse) -> _Refused:
+    """The code that a server refused with: from its problem document, else from the status."""
+    code = _BY_STATUS.get(response.status)
+    if code is None:
+        code = "unavailable" if response.status >= 500 else "bad_request"
+    detail = f"HTTP {response.status}"
+    if response.content_type == "application/problem+json":
+        try:
+            problem = await response.json(content_type=None)
+            if problem.get("code") in ERROR_CODES:
+                code = problem["code"]
+            detail = str(problem.get("detail") or problem.get("title") or detail)[:300]
+        except (ValueError, AttributeError):
+            pass  # the status says enough
+    return _Refused(TierocrError(code, f"the cloud refused: {detail}"), _retry_after(response))
+
+
+def _retry_after(response: aiohttp.ClientResponse) -> float | None:
+    """Seconds of a Retry-After header; the form with a date is not used between our parts."""
+    try:
+        return max(0.0, float(response.headers["Retry-After"]))
+    except (KeyError, ValueError):
+        return None
