@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tierocr.shared.document import CLOUD, Alternative, Line, Quad, Region
+from tierocr.shared.document import CLOUD, Alternative, Line, Quad
 from tierocr.shared.ocr.lines import words_of
 from tierocr.shared.protocol import Refined
 from tierocr.shared.recognition import Glyph
@@ -54,7 +54,10 @@ def refusal(edge: Line, cloud: Refined, *, both_calibrated: bool) -> str | None:
 
 
 def take(edge: Line, cloud: Refined, quad: Quad) -> Line:
-    """The line with the cloud's text. `quad`: the crop that the cloud read, in page pixels."""
+    """The line with the cloud's text, where the edge found it.
+
+    `quad`: the crop that the cloud read, in page pixels; its characters stand in it.
+    """
     glyphs = [
         Glyph(
             text=c.text,
@@ -69,7 +72,6 @@ def take(edge: Line, cloud: Refined, quad: Quad) -> Line:
     spelled = "".join(g.text for g in glyphs).strip() == cloud.text.strip()
     return replace(
         edge,
-        region=Region(quad=quad, score=edge.region.score) if spelled else edge.region,
         text=cloud.text.strip(),
         score_raw=cloud.score_raw,
         confidence=cloud.confidence,
