@@ -26,6 +26,30 @@ def accuracy_tables(result: Result) -> list[Table]:
     return [table for table in (_with_mean(boxed, scores), unboxed) if table.rows]
 
 
+def tiering_tables(result: Result) -> list[Table]:
+    """Sets as rows: exact matches by router, what was won back, what was sent."""
+    table = {(m["variant"], m["case"]): m["values"] for m in result["measures"]}
+    rows = []
+    for case in dict.fromkeys(measure["case"] for measure in result["measures"]):
+        edge, tiered, chance, cloud = (
+            table[router, case]["exact"] for router in ("edge", "tiered", "random", "cloud")
+        )
+        values = table["tiered", case]
+        gap = cloud - edge
+        rows.append(
+            (
+                f"{case} ({values['labels']:.0f})",
+                *(f"{count:.0f}" for count in (edge, tiered, cloud)),
+                *(f"{100 * (c - edge) / gap:.0f} %" if gap else "-" for c in (tiered, chance)),
+                f"{100 * values['sent_lines'] / values['lines']:.0f} %",
+                f"{100 * values['sent_bytes'] / values['page_bytes']:.0f} %",
+            )
+        )
+    header = ("set (labels)", "edge", "two tiers", "cloud", "won back", "by a random router")
+    title = "exact matches; share of the cloud's lead won back; shares of lines and page bytes sent"
+    return [Table(title=title, header=(*header, "lines sent", "bytes sent"), rows=tuple(rows))]
+
+
 def verdict_table(result: Result) -> Table:
     """The bars and whether they are kept; missed ones first."""
     rows = [

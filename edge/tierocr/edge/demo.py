@@ -37,7 +37,7 @@ START_SECONDS = 120.0
 async def run_demo(output: Path, *, cloud_pack: str, console: Console) -> None:
     """Read all sample pages in two tiers. Raises TierocrError when a tier cannot be started."""
     console.print("Starting a cloud on this machine …")
-    async with _cloud(cloud_pack) as url:
+    async with local_cloud(cloud_pack) as url:
         console.print(f"The cloud listens on {url}; the edge reads with edge-tiny.\n")
         async with Refiner(CloudAddress(url=url, device="demo", deadline=30.0)) as refiner:
             tiered = TieredReader(open_reader("edge-tiny"), refiner)
@@ -155,7 +155,7 @@ def _summary(rows: Sequence[tuple[str, list[int]]]) -> Table:
 
 
 @contextlib.asynccontextmanager
-async def _cloud(pack: str) -> AsyncIterator[str]:
+async def local_cloud(pack: str) -> AsyncIterator[str]:
     """A cloud process on a free port of loopback; stopped at the end."""
     with tempfile.TemporaryDirectory(prefix="tierocr-demo-") as scratch:
         port_file = Path(scratch) / "port"

@@ -1,0 +1,32 @@
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: dev check test system bench report samples
+
+dev:            ## an environment with everything that development needs
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -e '.[dev]'
+
+check:          ## style, types, layers; `make dev` first
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test:           ## everything but the endurance runs
+	$(BIN)/python -m pytest -m "not soak"
+
+system:         ## only the tests with real processes on loopback
+	$(BIN)/python -m pytest -m system
+
+bench:          ## accuracy and tiering; needs TIEROCR_DATA, and PEERS with the peers' environments
+	$(BIN)/python -m benchmarks.accuracy --peers $(PEERS)
+	$(BIN)/python -m benchmarks.tiering
+
+report:         ## put the measured numbers into the README
+	$(BIN)/python -m benchmarks.report README.md
+
+samples:        ## draw the sample pages again; needs the Noto CJK and DejaVu fonts
+	$(BIN)/python -m tierocr.cloud.forge.sample_pages edge/tierocr/edge/samples
