@@ -24,13 +24,14 @@ from tierocr.edge.reading import Outcome, read_inputs, with_rules
 from tierocr.edge.refining import CloudAddress, Refiner
 from tierocr.edge.routing import RoutingPolicy
 from tierocr.edge.tiering import ReadOptions, TieredReader
+from tierocr.shared.document import FAILED
 from tierocr.shared.engines import EngineOptions
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.export import FORMATS, Format
 from tierocr.shared.images import Limits
 from tierocr.shared.ocr.open import open_reader
 from tierocr.shared.ocr.reader import Reader
-from tierocr.shared.text.rules import apply_rules
+from tierocr.shared.text.rules import NAMES, check_names
 
 URL_VARIABLE = "TIEROCR_CLOUD__URL"
 TOKEN_VARIABLE = "TIEROCR_CLOUD__TOKEN"
@@ -77,7 +78,8 @@ def read(
         bool, typer.Option("--text-layer", help="Use a PDF's own text where it has some.")
     ] = False,
     rules: Annotated[
-        list[str] | None, typer.Option("--rule", help="Text rule to apply; may be repeated.")
+        list[str] | None,
+        typer.Option("--rule", help=f"Text rule: {', '.join(NAMES)}."),
     ] = None,
     max_pages: Annotated[int, typer.Option(min=1, help="Refuse files with more pages.")] = 1000,
 ) -> None:
@@ -87,7 +89,7 @@ def read(
     rest is delivered. 2: the command line or the configuration is wrong; nothing was read.
     """
     chosen = _format(output_format)
-    apply_rules("", rules or [])  # an unknown rule is found before anything is read
+    check_names(rules or [])  # an unknown rule is found before anything is read
     inputs = expand(files)
     targets = output_paths(inputs, output, chosen.ending) if output is not None else None
     job = _Job(
@@ -157,6 +159,10 @@ def _deliver(outcome: Outcome, job: _Job) -> bool:
     document = with_rules(outcome.result.document, job.rules)
     for failure in document.errors:
         _complain(f"{name}: {failure.code}: {failure.message}")
+    if document.status == FAILED and job.format.name != "json":
+        return (
+            True  # only JSON can say so in the result; an empty text would look like a blank page
+        )
     text = job.format.export(document)
     try:
         if job.targets is not None:

@@ -15,7 +15,7 @@ from tierocr.edge.tiering import TieredDocument, TieredReader
 from tierocr.shared.document import Document, Failure
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.images import Limits
-from tierocr.shared.text.rules import apply_rules
+from tierocr.shared.text.rules import apply_to_lines
 
 IN_FLIGHT = 3
 """Inputs begun but not finished: one being decoded, one being read, one waiting for the cloud."""
@@ -63,11 +63,11 @@ def with_rules(document: Document, rules: Sequence[str]) -> Document:
         return document
     pages = []
     for page in document.pages:
-        lines = []
-        for line in page.lines:
-            text = apply_rules(line.text, rules)
-            changed = text != line.text
-            lines.append(replace(line, text=text, text_raw=line.text) if changed else line)
+        texts = apply_to_lines([line.text for line in page.lines], rules)
+        lines = (
+            replace(line, text=text, text_raw=line.text) if text != line.text else line
+            for line, text in zip(page.lines, texts, strict=True)
+        )
         pages.append(replace(page, lines=tuple(lines)))
     return replace(document, pages=tuple(pages))
 

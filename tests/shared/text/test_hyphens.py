@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tierocr.shared.text.hyphens import join_hyphenated
+from tierocr.shared.text.hyphens import join_hyphenated, mend_broken_word
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,19 @@ def test_nothing_but_hyphens_and_spaces_is_lost(lines: list[str]) -> None:
 def test_joined_text_is_left_alone(lines: list[str]) -> None:
     joined = join_hyphenated(lines)
     assert "\n".join(join_hyphenated([line]) for line in joined.split("\n")) == joined
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "mended"),
+    [
+        ("an exam-", "ple of it", ("an example", "of it")),
+        ("an exam-", "ple, and more", ("an example,", "and more")),
+        ("it is well-", "known here", ("it is well-", "known here")),
+        ("INV-", "2024 is due", ("INV-", "2024 is due")),
+        ("an exam-", "ple", ("an exam-", "ple")),
+        ("no hyphen", "at all here", ("no hyphen", "at all here")),
+        ("", "alone here", ("", "alone here")),
+    ],
+)
+def test_the_rest_of_a_broken_word_moves_up(left: str, right: str, mended: tuple[str, str]) -> None:
+    assert mend_broken_word(left, right) == mended

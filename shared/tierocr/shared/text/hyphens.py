@@ -15,6 +15,7 @@ _HYPHENS = "-\u2010"
 _SOFT = "\u00ad"
 _LAST = re.compile(rf"\S+(?=[{_HYPHENS}]$)")
 _FIRST = re.compile(r"\w+")
+_REST = re.compile(r"\w+[^\w\s]*")
 _COMPOUND = re.compile(
     "cross|double|far|first|full|half|hard|high|large|left|light|long|low|near|new|non|old|one|open|"
     "real|right|second|self|short|single|small|soft|state|third|three|top|two|user|well|wide"
@@ -38,6 +39,20 @@ def join_hyphenated(lines: Sequence[str]) -> str:
         else:
             paragraphs[-1] = _join(paragraphs[-1], line) if paragraphs[-1] else line
     return "\n".join(paragraph for paragraph in paragraphs if paragraph)
+
+
+def mend_broken_word(left: str, right: str) -> tuple[str, str]:
+    """Two consecutive lines; the rest of a word that the first one's end broke moves up to it.
+
+    Lines that break no word, or of which the second would be empty, come back as they are.
+    """
+    left, right = left.rstrip(), right.lstrip()
+    rest = _REST.match(right)
+    if not left or not rest or rest.end() == len(right):
+        return left, right
+    if _join(left, right) != left[:-1] + right:
+        return left, right  # no hyphen there, or it belongs to the word
+    return left[:-1] + rest.group(), right[rest.end() :].lstrip()
 
 
 def _join(left: str, right: str) -> str:

@@ -1,15 +1,17 @@
 """The named text rules and how to apply them.
 
-Rules are opt-in: the caller names them and keeps the raw text. Each takes one line or several and
-is idempotent. Joining lines (`hyphens`) is no rule of this kind: it needs a line's neighbours.
+Rules are opt-in: the caller names them and keeps the raw text. Those of `RULES` take one line
+and are idempotent; `HYPHENS` needs a line's neighbour, so it works on the lines of a page in
+reading order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 
 from tierocr.shared.errors import TierocrError
+from tierocr.shared.text.hyphens import mend_broken_word
 from tierocr.shared.text.punctuation import normalise_punctuation
 from tierocr.shared.text.spaces import tidy_spaces
 from tierocr.shared.text.widths import normalise_widths
@@ -21,7 +23,34 @@ RULES: dict[str, Rule] = {
     "punctuation": normalise_punctuation,
     "spaces": tidy_spaces,
 }
+HYPHENS = "hyphens"
+NAMES = (*RULES, HYPHENS)
 _MOST_ROUNDS = 8
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Raises TierocrError `config_invalid` for an unknown name, naming the nearest known one."""
+    for name in sorted(set(names) - set(NAMES)):
+        nearest = get_close_matches(name, NAMES, n=1, cutoff=0.0)[0]
+        raise TierocrError(
+            "config_invalid",
+            f'unknown text rule "{name}": did you mean "{nearest}"? '
+            f"The rules are {', '.join(NAMES)}.",
+        )
+
+
+def apply_to_lines(lines: Sequence[str], names: Iterable[str]) -> list[str]:
+    """The lines of a page, in reading order, after the named rules; as many lines as before.
+
+    Raises TierocrError `config_invalid` for an unknown name.
+    """
+    chosen = set(names)
+    check_names(chosen)
+    texts = [apply_rules(line, chosen - {HYPHENS}) for line in lines]
+    if HYPHENS in chosen:
+        for i in range(len(texts) - 1):
+            texts[i], texts[i + 1] = mend_broken_word(texts[i], texts[i + 1])
+    return texts
 
 
 def apply_rules(text: str, names: Iterable[str]) -> str:
@@ -30,13 +59,7 @@ def apply_rules(text: str, names: Iterable[str]) -> str:
     Raises TierocrError `config_invalid` for an unknown name.
     """
     chosen = set(names)
-    for name in sorted(chosen - RULES.keys()):
-        nearest = get_close_matches(name, RULES, n=1, cutoff=0.0)[0]
-        known = ", ".join(RULES)
-        raise TierocrError(
-            "config_invalid",
-            f'unknown text rule "{name}": did you mean "{nearest}"? The rules are {known}.',
-        )
+    check_names(chosen)
     rules = [rule for name, rule in RULES.items() if name in chosen]
     # One rule may open the way for another: a widened comma sheds the space behind it.
     for _ in range(_MOST_ROUNDS):
