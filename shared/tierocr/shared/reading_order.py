@@ -41,6 +41,11 @@ def reading_order(quads: Sequence[Quad]) -> list[int]:
     """Indices of the quads in reading order: a total order, the same for any order of the input
     boxes.
     """
+    ranked = sorted(range(len(quads)), key=lambda i: quads[i])
+    return [ranked[i] for i in _order_of_sorted([quads[i] for i in ranked])]
+
+
+def _order_of_sorted(quads: Sequence[Quad]) -> list[int]:
     if not quads:
         return []
     vertical = [i for i, q in enumerate(quads) if _is_vertical(q)]

@@ -26,11 +26,11 @@ def _cgroup_limit(v2: Path, v1: Path) -> float | None:
     try:
         quota, period = v2.read_text(encoding="ascii").split()
         return None if quota == "max" else int(quota) / int(period)
-    except (OSError, ValueError):
+    except (OSError, ValueError, ZeroDivisionError):
         pass
     try:
         quota_us = int((v1 / "cpu.cfs_quota_us").read_text(encoding="ascii"))
         period_us = int((v1 / "cpu.cfs_period_us").read_text(encoding="ascii"))
         return quota_us / period_us if quota_us > 0 else None
-    except (OSError, ValueError):
+    except (OSError, ValueError, ZeroDivisionError):
         return None

@@ -10,8 +10,8 @@ from tierocr.shared.document import Document, Line, Page
 from tierocr.shared.export.rows import rows_of
 from tierocr.shared.geometry import bounds
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
-_LIST_LIKE = re.compile(r"^(\s*)([-+]|\d+[.)])(\s)")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
+_BLOCK_LIKE = re.compile(r"^(\s*\d*)([-+.)](?=\s|$)|[-=](?=[-=\s]*$))")  # lists, rules, headings
 
 PARAGRAPH_GAP = 0.8
 """White space between two rows, in row heights, from which on a new paragraph begins."""
@@ -44,4 +44,4 @@ def _new_paragraph(above: list[Line], below: list[Line]) -> bool:
 
 
 def _escape(text: str) -> str:
-    return _LIST_LIKE.sub(r"\1\\\2\3", _SPECIAL.sub(r"\\\1", text))
+    return _BLOCK_LIKE.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", text))

