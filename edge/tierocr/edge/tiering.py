@@ -8,7 +8,9 @@ later pages and can only improve lines; whatever goes wrong with it becomes a wa
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
+import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -37,11 +39,17 @@ from tierocr.shared.document import (
     Pixels,
     Route,
 )
+from tierocr.shared.engines.threads import cpu_quota
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.images import Limits, PageFailure, decode_pages
 from tierocr.shared.ocr.reader import Reader
 from tierocr.shared.protocol import PageRef, Refined, RegionImage
 from tierocr.shared.reading import ReadPage, document_of, failed_page, total_seconds
+
+DECODED_PAGES = 2 if cpu_quota() > 2 else 1
+"""One being read and one decoded ahead; on two cores that would only take turns with the
+reading.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +95,7 @@ class TieredReader:
         self._refiner = refiner
         self._options = options or ReadOptions()
         self._spent = Spent()
+        self._room = asyncio.Semaphore(DECODED_PAGES)
         self._device = ThreadPoolExecutor(1, thread_name_prefix="reader")
         self._decoder = ThreadPoolExecutor(1, thread_name_prefix="decoder")
 
@@ -129,22 +138,55 @@ class TieredReader:
         )
 
     async def _pages(self, data: bytes) -> AsyncIterator[ReadPage]:
-        """Read pages in order; the next one is decoded while this one is read."""
-        loop = asyncio.get_running_loop()
+        """Read pages in order; the next one is decoded while this one is read.
+
+        Over all inputs together, no more than `DECODED_PAGES` are held as pixels.
+        """
         options = self._options
         pages = decode_pages(data, limits=options.limits, text_layer=options.text_layer)
-        upcoming = loop.run_in_executor(self._decoder, _next, pages)
-        while (item := await upcoming) is not None:
-            upcoming = loop.run_in_executor(self._decoder, _next, pages)
-            if isinstance(item, PageFailure):
-                yield failed_page(item)
-                continue
-            try:
-                timed = await loop.run_in_executor(self._device, self._reader.read, item)
-            except TierocrError:
-                await upcoming
-                raise
-            yield ReadPage(page=timed.page, image=item, seconds=timed.seconds)
+        upcoming = asyncio.create_task(self._decode(pages))
+        try:
+            while (decoded := await upcoming) is not None:
+                item, seconds = decoded
+                upcoming = asyncio.create_task(self._decode(pages))
+                try:
+                    yield await self._read_page(item, seconds)
+                finally:
+                    self._room.release()
+        finally:
+            await self._abandon(upcoming)
+
+    async def _decode(
+        self, pages: Iterator[PageImage | PageFailure]
+    ) -> tuple[PageImage | PageFailure, float] | None:
+        """The next page and how long it took; it takes room until it is released. None at the
+        end.
+        """
+        await self._room.acquire()
+        loop = asyncio.get_running_loop()
+        try:
+            decoded = await loop.run_in_executor(self._decoder, _next, pages)
+        except BaseException:
+            self._room.release()
+            raise
+        if decoded is None:
+            self._room.release()
+        return decoded
+
+    async def _read_page(self, item: PageImage | PageFailure, seconds: float) -> ReadPage:
+        if isinstance(item, PageFailure):
+            return failed_page(item)
+        loop = asyncio.get_running_loop()
+        timed = await loop.run_in_executor(self._device, self._reader.read, item)
+        return ReadPage(page=timed.page, image=item, seconds={"decode": seconds, **timed.seconds})
+
+    async def _abandon(
+        self, upcoming: asyncio.Task[tuple[PageImage | PageFailure, float] | None]
+    ) -> None:
+        """Free the room of a page that nobody will read; a no-op after the last page."""
+        with contextlib.suppress(TierocrError):
+            if await upcoming is not None:
+                self._room.release()
 
     async def _start_refining(self, read: ReadPage, document: str) -> asyncio.Task[Refinement]:
         page = read.page
@@ -236,8 +278,12 @@ def _merged(index: int, line: Line, answer: Refined | None, crops: Mapping[int, 
     return replace(line, route=replace(line.route, reason=f"{UNSURE}, refused: {reason}"))
 
 
-def _next(pages: Iterator[PageImage | PageFailure]) -> PageImage | PageFailure | None:
-    return next(pages, None)
+def _next(
+    pages: Iterator[PageImage | PageFailure],
+) -> tuple[PageImage | PageFailure, float] | None:
+    started = time.perf_counter()
+    item = next(pages, None)
+    return None if item is None else (item, time.perf_counter() - started)
 
 
 async def _kept(page: Page) -> Refinement:

@@ -15,6 +15,7 @@ from importlib import metadata
 import typer
 
 from tierocr.shared.errors import TierocrError
+from tierocr.shared.heap import return_large_blocks
 
 GROUP = "tierocr.commands"
 
@@ -43,6 +44,7 @@ def build(wanted: Sequence[str]) -> typer.Typer:
 
 def main() -> None:
     """Run the command line; the entry point of the `tierocr` script."""
+    return_large_blocks()
     arguments = sys.argv[1:]
     if arguments[:1] == ["--version"]:
         print(f"tierocr {metadata.version('tierocr')}")

@@ -18,6 +18,9 @@ from tierocr.shared.document import Floats, Pixels
 
 SPACE = " "
 
+MAX_COLUMNS = 2048
+"""Input columns in one batch: eight lines of 256, one of 2048."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecogniserFacts:
@@ -89,21 +92,28 @@ def prepare(crop: Pixels, facts: RecogniserFacts) -> Pixels:
 
 
 def input_width(content_width: int, facts: RecogniserFacts) -> int:
-    """The width bucket of a prepared crop: a function of the crop alone."""
+    """The width bucket of a prepared crop: a function of the crop alone.
+
+    Buckets grow with the width, so that the runtime sees few shapes and little is padded.
+    """
     width = max(content_width, facts.min_width)
-    step = facts.bucket if width <= 16 * facts.bucket else 4 * facts.bucket
-    return (width + step - 1) // step * step
+    buckets = -(-width // facts.bucket)
+    step = facts.bucket * (1 if buckets <= 6 else 2 if buckets <= 16 else 4)
+    return -(-width // step) * step
 
 
 def batches(widths: Sequence[int], max_batch: int) -> Iterator[list[int]]:
-    """Indices of crops grouped by equal input width, at most `max_batch` each, narrow ones
-    first.
+    """Indices of crops grouped by equal input width, narrow ones first.
+
+    At most `max_batch` each, and no more than `MAX_COLUMNS` input columns together: memory grows
+    with columns, and a few wide lines keep a device as busy as many narrow ones.
     """
     order = sorted(range(len(widths)), key=lambda i: widths[i])
     start = 0
     for stop in range(1, len(order) + 1):
-        done = stop == len(order) or widths[order[stop]] != widths[order[start]]
-        if done or stop - start == max_batch:
+        width = widths[order[start]]
+        done = stop == len(order) or widths[order[stop]] != width
+        if done or stop - start == min(max_batch, max(1, MAX_COLUMNS // width)):
             yield order[start:stop]
             start = stop
 

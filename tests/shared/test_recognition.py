@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import math
+from itertools import groupby
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fakes.rendered import blank
+from tierocr.shared.document import Floats
+from tierocr.shared.recognition import (
+    EMPTY,
+    Glyph,
+    Reading,
+    RecogniserFacts,
+    batches,
+    decode,
+    input_width,
+    prepare,
+    to_tensor,
+)
+
+FACTS = RecogniserFacts(charset=("a", "b", "c", " "), end_padding=8)
+
+
+def columns(text: str, sure: float = 0.9) -> Floats:
+    """A network's answer of one column for each character; "_" is the blank."""
+    answer = np.full((len(text), 5), (1 - sure) / 4, dtype=np.float32)
+    for column, char in enumerate(text):
+        answer[column, 0 if char == "_" else 1 + FACTS.charset.index(char)] = sure
+    return answer
+
+
+def read(text: str) -> Reading:
+    return decode(columns(text), 8 * len(text), 8 * len(text), FACTS)
+
+
+# Widths and batches
+
+
+@given(st.integers(1, 2048))
+def test_input_widths_are_buckets_and_never_smaller_than_the_content(width: int) -> None:
+    bucket = input_width(width, FACTS)
+    assert bucket >= max(width, FACTS.min_width)
+    assert bucket % FACTS.bucket == 0
+    assert bucket - width < 4 * FACTS.bucket
+    assert input_width(bucket, FACTS) == bucket
+
+
+@given(st.integers(1, 4000), st.integers(1, 4000))
+def test_input_widths_grow_with_the_content(a: int, b: int) -> None:
+    a, b = sorted((a, b))
+    assert input_width(a, FACTS) <= input_width(b, FACTS)
+
+
+def test_there_are_few_input_widths() -> None:
+    assert len({input_width(w, FACTS) for w in range(1, FACTS.max_width + 1)}) <= 20
+
+
+@given(st.lists(st.sampled_from([64, 128, 192, 1280]), max_size=60), st.integers(1, 9))
+def test_batches_hold_every_crop_once_and_equal_widths_only(widths: list[int], most: int) -> None:
+    groups = list(batches(widths, most))
+    assert sorted(i for group in groups for i in group) == list(range(len(widths)))
+    assert all(1 <= len(group) <= most for group in groups)
+    assert all(len({widths[i] for i in group}) == 1 for group in groups)
+    taken = [widths[group[0]] for group in groups]
+    assert taken == sorted(taken)
+    for width, same in groupby(taken):  # no more calls than needed
+        assert len(list(same)) == math.ceil(widths.count(width) / most)
+
+
+# Tensors
+
+
+@given(st.integers(1, 120), st.integers(1, 400))
+def test_prepared_crops_have_the_height_and_both_paddings(height: int, width: int) -> None:
+    crop = blank(width, height)
+    crop[:, 0], crop[:, -1] = 10, 200
+    prepared = prepare(crop, FACTS)
+    scaled = max(1, round(width * FACTS.height / height))
+    assert prepared.shape == (FACTS.height, scaled + 2 * FACTS.end_padding, 3)
+    inner = prepared[:, FACTS.end_padding : -FACTS.end_padding]
+    assert (prepared[:, : FACTS.end_padding] == inner[:, :1]).all()
+    assert (prepared[:, -FACTS.end_padding :] == inner[:, -1:]).all()
+
+
+def test_tensors_are_zero_beyond_each_crop() -> None:
+    crops = [np.full((48, w, 3), 255, dtype=np.uint8) for w in (10, 64, 33)]
+    tensor = to_tensor(crops, 64, FACTS)
+    assert tensor.shape == (3, 3, 48, 64) and tensor.dtype == np.float32
+    for row, crop in zip(tensor, crops, strict=True):
+        assert (row[:, :, : crop.shape[1]] == 1).all()
+        assert (row[:, :, crop.shape[1] :] == 0).all()
+
+
+def test_pixels_are_scaled_to_minus_one_to_one_and_keep_their_channel_order() -> None:
+    crop = np.random.default_rng(1).integers(0, 256, (48, 64, 3), dtype=np.uint8)
+    (row,) = to_tensor([crop], 64, FACTS)
+    assert np.allclose(row, (crop.transpose(2, 0, 1) / 255 - 0.5) / 0.5, atol=1e-6)
+
+
+def test_a_row_does_not_depend_on_the_others() -> None:
+    crops = list(np.random.default_rng(1).integers(0, 256, (5, 48, 50, 3), dtype=np.uint8))
+    together = to_tensor(crops, 64, FACTS)
+    assert all(
+        np.array_equal(to_tensor([c], 64, FACTS)[0], t)
+        for c, t in zip(crops, together, strict=True)
+    )
+
+
+# Decoding
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ("____", ""),
+        ("abc", "abc"),
+        ("_aa_b__ccc_", "abc"),
+        ("aabb", "ab"),
+        ("a_a", "aa"),
+        ("aa_aa__a", "aaa"),
+        ("ab ba", "ab ba"),
+        ("a _b", "a b"),
+        ("a", "a"),
+    ],
+)
+def test_best_path(answer: str, text: str) -> None:
+    reading = read(answer)
+    assert reading.text == text
+    assert not reading.truncated
+
+
+@given(st.text("abc _", min_size=1, max_size=40))
+def test_best_path_is_runs_without_blanks(answer: str) -> None:
+    assert read(answer).text == "".join(c for c, _ in groupby(answer) if c != "_")
+
+
+@given(st.text("abc _", min_size=1, max_size=40))
+def test_glyphs_stand_one_after_the_other_inside_the_crop(answer: str) -> None:
+    glyphs = read(answer).glyphs
+    assert all(0 <= g.start <= g.end <= 1 for g in glyphs)
+    assert all(a.end <= b.start + 1e-9 for a, b in zip(glyphs, glyphs[1:], strict=False))
+
+
+def test_positions_refer_to_the_crop_without_its_paddings() -> None:
+    # 10 columns of 8 pixels; content 66 = 8 padding + 50 crop + 8 padding
+    (glyph,) = decode(columns("___aa_____"), 66, 80, FACTS).glyphs
+    assert (glyph.start, glyph.end) == pytest.approx(((24 - 8) / 50, (40 - 8) / 50))
+    (first,) = decode(columns("a_________"), 66, 80, FACTS).glyphs
+    assert (first.start, first.end) == (0, 0)  # in the padding
+    (last,) = decode(columns("_________a"), 66, 80, FACTS).glyphs
+    assert (last.start, last.end) == (1, 1)
+
+
+def test_signals_are_those_of_the_strongest_column() -> None:
+    answer = columns("_aaa_")
+    answer[1] = [0.1, 0.6, 0.3, 0.0, 0.0]
+    answer[2] = [0.0, 0.7, 0.1, 0.1, 0.1]
+    answer[3] = [0.4, 0.5, 0.1, 0.0, 0.0]
+    (glyph,) = decode(answer, 40, 40, FACTS).glyphs
+    assert glyph.probability == pytest.approx(0.7)
+    assert glyph.margin == pytest.approx(0.6)
+    assert glyph.entropy == pytest.approx(-0.7 * math.log(0.7) - 0.3 * math.log(0.1), abs=1e-5)
+
+
+def test_a_certain_column_has_full_margin_and_no_entropy() -> None:
+    (glyph,) = decode(columns("b", sure=1.0), 24, 64, FACTS).glyphs
+    assert glyph == Glyph(text="b", start=0.0, end=1.0, probability=1, margin=1, entropy=0)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 30))
+def test_signals_stay_in_range(seed: int, count: int) -> None:
+    raw = np.random.default_rng(seed).random((count, 5), dtype=np.float32) ** 4 + 1e-7
+    answer = (raw / raw.sum(axis=1, keepdims=True)).astype(np.float32)
+    for glyph in decode(answer, 8 * count, 8 * count, FACTS).glyphs:
+        assert 0 < glyph.probability <= 1
+        assert 0 <= glyph.margin <= glyph.probability
+        assert 0 <= glyph.entropy <= math.log(5) + 1e-5
+
+
+@pytest.mark.parametrize("classes", [4, 6])
+def test_another_number_of_classes_than_characters_is_refused(classes: int) -> None:
+    with pytest.raises(ValueError, match=f"{classes} classes"):
+        decode(np.zeros((3, classes), dtype=np.float32), 24, 64, FACTS)
+
+
+def test_the_mean_probability_leaves_spaces_out() -> None:
+    answer = columns("a b")
+    answer[1] = [0.0, 0.0, 0.0, 0.5, 0.5]
+    answer[1, 4] = 0.51
+    assert decode(answer, 64, 64, FACTS).mean_probability == pytest.approx(0.9)
+    assert EMPTY.mean_probability == 0
+    assert read(" ").mean_probability == 0
