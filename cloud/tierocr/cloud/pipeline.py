@@ -22,7 +22,7 @@ from tierocr.shared.images.raster import TRUNCATED
 from tierocr.shared.protocol import FORMATS, Refined, RegionImage
 from tierocr.shared.recognition import Reading, RecogniserFacts
 
-DOUBT_BELOW = 0.97
+DOUBT_BELOW = 0.99
 """A line with a smaller mean character probability is read again without its margin."""
 
 

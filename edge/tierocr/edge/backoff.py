@@ -9,5 +9,5 @@ def delay(attempt: int, retry_after: float | None, random: float, *, base: float
     Exponential with full jitter ("Exponential Backoff and Jitter", AWS Architecture Blog, 2015),
     at most 10 s on our own account. `random`: uniform in 0..1.
     """
-    own = random * min(base * 2.0**attempt, 10.0)
+    own = random * min(base * 2.0 ** min(attempt, 30), 10.0)
     return max(own, retry_after or 0.0)

@@ -33,6 +33,10 @@ class Breaker:
         """A call was answered: the circuit closes."""
         self._failures, self._opened_at, self._probing = 0, None, False
 
+    def gave_up(self) -> None:
+        """The caller did not wait for the answer: nothing was learnt, another may probe."""
+        self._probing = False
+
     def failed(self, now: float) -> None:
         """A call failed: the circuit opens, or stays open, from now on."""
         self._failures += 1

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -21,7 +21,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tierocr.edge.inputs import Input, expand, output_paths
 from tierocr.edge.outputs import write_whole
 from tierocr.edge.reading import Outcome, read_inputs, with_rules
-from tierocr.edge.refining import CloudAddress, Refiner
 from tierocr.edge.routing import RoutingPolicy
 from tierocr.edge.tiering import ReadOptions, TieredReader
 from tierocr.shared.document import FAILED
@@ -32,6 +31,9 @@ from tierocr.shared.images import Limits
 from tierocr.shared.ocr.open import open_reader
 from tierocr.shared.ocr.reader import Reader
 from tierocr.shared.text.rules import NAMES, check_names
+
+if TYPE_CHECKING:
+    from tierocr.edge.refining import CloudAddress, Refiner
 
 URL_VARIABLE = "TIEROCR_CLOUD__URL"
 TOKEN_VARIABLE = "TIEROCR_CLOUD__TOKEN"
@@ -139,7 +141,7 @@ async def _run(
     """Read and deliver everything; True when something failed."""
     failed = False
     async with contextlib.AsyncExitStack() as stack:
-        refiner = await stack.enter_async_context(Refiner(address)) if address else None
+        refiner = await stack.enter_async_context(_refiner(address)) if address else None
         tiered = TieredReader(reader, refiner, options)
         stack.callback(tiered.close)
         with _progress(len(job.inputs)) as advance:
@@ -147,6 +149,13 @@ async def _run(
                 failed |= _deliver(outcome, job)
                 advance()
     return failed
+
+
+def _refiner(address: CloudAddress) -> Refiner:
+    """An HTTP client is loaded only by those who use one: it costs start-up time and memory."""
+    from tierocr.edge.refining import Refiner
+
+    return Refiner(address)
 
 
 def _deliver(outcome: Outcome, job: _Job) -> bool:
@@ -163,22 +172,30 @@ def _deliver(outcome: Outcome, job: _Job) -> bool:
         return (
             True  # only JSON can say so in the result; an empty text would look like a blank page
         )
-    text = job.format.export(document)
+    # a file name that is no text has lone surrogates: escaped, as JSON would
+    content = job.format.export(document).encode(errors="backslashreplace")
     try:
         if job.targets is not None:
-            write_whole(job.targets[name], text.encode())
+            write_whole(job.targets[name], content)
         else:
-            _print(text)
+            _print(content)
     except TierocrError as error:
         _complain(f"{name}: {error}")
         return True
     return outcome.failed
 
 
-def _print(text: str) -> None:
-    """Standard output is UTF-8, whatever the locale says."""
-    sys.stdout.buffer.write(text.encode() if text.endswith("\n") else f"{text}\n".encode())
-    sys.stdout.buffer.flush()
+def _print(content: bytes) -> None:
+    """Standard output is UTF-8, whatever the locale says. Raises TierocrError `output_failed`."""
+    try:
+        sys.stdout.buffer.write(content if content.endswith(b"\n") else content + b"\n")
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise  # nobody listens any more: the command line ends quietly
+    except OSError as error:
+        # what stays in the buffer would fail once more when the process ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise TierocrError("output_failed", f"cannot write to standard output: {error}") from error
 
 
 def _complain(message: str) -> None:
@@ -208,6 +225,8 @@ def _format(name: str) -> Format:
 def _address(url: str | None, token_file: Path | None, deadline: float) -> CloudAddress | None:
     if url is None:
         return None
+    from tierocr.edge.refining import CloudAddress
+
     if not url.startswith(("http://", "https://")):
         raise TierocrError("config_invalid", f"{url!r} is no http or https address")
     token = os.environ.get(TOKEN_VARIABLE)

@@ -15,9 +15,12 @@ from tierocr.shared.errors import TierocrError
 from tierocr.shared.geometry import grow, quad_size
 
 FORMAT = "webp"
-QUALITY = 85
+QUALITY = 80
 MAX_HEIGHT = 96
 """Twice the recogniser's input height: more pixels carry nothing that it would see."""
+
+MAX_WIDTH = 16_383
+"""WebP can hold no more; a longer line is shrunk further."""
 
 MARGIN = 0.1
 """Page content kept around the line on every side, in line heights."""
@@ -42,7 +45,8 @@ def encode_line(pixels: Pixels, line: Line) -> Crop:
     margin = MARGIN * height
     quad = grow(line.region.quad, margin, margin)
     cropped = cut(pixels, quad)
-    sent = shrink_to_height(cropped, MAX_HEIGHT)
+    fitting = max(1, cropped.shape[0] * MAX_WIDTH // cropped.shape[1])
+    sent = shrink_to_height(cropped, min(MAX_HEIGHT, fitting))
     ok, encoded = cv2.imencode(f".{FORMAT}", sent, [cv2.IMWRITE_WEBP_QUALITY, QUALITY])
     if not ok:
         raise TierocrError("internal", "a crop could not be encoded")

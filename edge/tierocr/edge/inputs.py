@@ -70,11 +70,17 @@ def output_paths(inputs: Iterable[Input], folder: Path, ending: str) -> dict[str
 def _expand_one(argument: str) -> list[Input]:
     if argument == STDIN:
         return [Input(path=None, name="stdin")]
+    if not argument:  # an unset variable of a shell, never the whole working directory
+        raise TierocrError("not_found", "an empty name was given")
     path = Path(argument)
-    if path.is_dir():
-        return _in_folder(path)
-    if path.exists():
-        return [Input(path=path, name=path.name)]
+    try:
+        if path.is_dir():
+            return _in_folder(path)
+        if path.exists():
+            return [Input(path=path, name=path.name)]
+    except OSError as error:  # too long a name, a folder that may not be entered
+        message = f"cannot look at {argument[:200]}: {error.strerror}"
+        raise TierocrError("not_found", message) from error
     matches = [Path(m) for m in sorted(glob.glob(argument, recursive=True))]  # noqa: PTH207 - absolute patterns too
     files = [m for m in matches if m.is_file()]
     if not files:

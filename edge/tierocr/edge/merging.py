@@ -26,7 +26,11 @@ LOOP_REPEATS = 5
 """A piece of two or more characters repeated so often in a row is a loop, not text."""
 
 ALLOWED_SCRIPTS = frozenset(
-    {"LATIN", "CJK", "DIGIT", "HIRAGANA", "KATAKANA", "HANGUL", "GREEK", "CYRILLIC", "FULLWIDTH"}
+    (
+        *("LATIN", "CJK", "DIGIT", "HIRAGANA", "KATAKANA", "HANGUL", "GREEK", "CYRILLIC"),
+        *("FULLWIDTH", "HALFWIDTH", "IDEOGRAPHIC"),
+        *("MICRO", "MASCULINE", "FEMININE", "ANGSTROM"),  # µ º ª Å: letters to Unicode
+    )
 )
 
 
@@ -40,7 +44,7 @@ def refusal(edge: Line, cloud: Refined, *, both_calibrated: bool) -> str | None:
     text = cloud.text.strip()
     if not text:
         return "empty"
-    if any(unicodedata.category(c) in ("Cc", "Cs", "Co", "Cn") for c in text):
+    if any(unicodedata.category(c) in ("Cc", "Cs", "Co", "Cn", "Zl", "Zp") for c in text):
         return "control"
     if not _similar_length(edge.text, text):
         return "length"

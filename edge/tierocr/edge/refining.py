@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import random
 import time
 import uuid
@@ -40,6 +41,7 @@ _BY_STATUS = {
     503: "over_capacity",
     504: "deadline_exceeded",
 }
+_PROBLEM_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +105,9 @@ class Refiner:
         except TierocrError:
             self._breaker.failed(self._clock())
             raise
+        except asyncio.CancelledError:
+            self._breaker.gave_up()
+            raise
         self._breaker.succeeded()
         return reply
 
@@ -142,12 +147,18 @@ class Refiner:
             headers["Authorization"] = f"Bearer {self._address.token}"
         url = self._address.url.rstrip("/") + "/v1/refine"
         try:
-            async with self._session.post(url, data=body, headers=headers) as response:
+            async with self._session.post(
+                url, data=body, headers=headers, allow_redirects=False
+            ) as response:
                 if response.status != 200:
                     return await _refusal(response)
                 content = await _bounded(response, self._limits.body_bytes)
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return _Refused(TierocrError("unavailable", f"cannot reach the cloud: {error}"), None)
+            message = _plain(f"cannot reach the cloud: {error}")
+            return _Refused(TierocrError("unavailable", message), None)
+        if content is None:
+            message = f"the cloud talks nonsense: over {self._limits.body_bytes} bytes"
+            raise TierocrError("unavailable", message)
         return _read_reply(content, request_id, self._limits)
 
 
@@ -178,12 +189,13 @@ def _read_reply(content: bytes, request_id: str, limits: WireLimits) -> RefineRe
     return reply
 
 
-async def _bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
+async def _bounded(response: aiohttp.ClientResponse, limit: int) -> bytes | None:
+    """The body, or None where it is longer than allowed."""
     content = b""
     async for chunk in response.content.iter_chunked(1 << 16):
         content += chunk
         if len(content) > limit:
-            raise ValueError(f"the answer has over {limit} bytes")
+            return None
     return content
 
 
@@ -191,17 +203,31 @@ async def _refusal(response: aiohttp.ClientResponse) -> _Refused:
     """The code that a server refused with: from its problem document, else from the status."""
     code = _BY_STATUS.get(response.status)
     if code is None:
-        code = "unavailable" if response.status >= 500 else "bad_request"
+        code = "bad_request" if 400 <= response.status < 500 else "unavailable"
     detail = f"HTTP {response.status}"
     if response.content_type == "application/problem+json":
-        try:
-            problem = await response.json(content_type=None)
-            if problem.get("code") in ERROR_CODES:
-                code = problem["code"]
-            detail = str(problem.get("detail") or problem.get("title") or detail)[:300]
-        except (ValueError, AttributeError):
-            pass  # the status says enough
-    return _Refused(TierocrError(code, f"the cloud refused: {detail}"), _retry_after(response))
+        problem = _problem(await _bounded(response, _PROBLEM_BYTES))
+        if (named := problem.get("code")) in ERROR_CODES:
+            code = named
+        detail = problem.get("detail") or problem.get("title") or detail
+    return _Refused(
+        TierocrError(code, _plain(f"the cloud refused: {detail}")), _retry_after(response)
+    )
+
+
+def _problem(content: bytes | None) -> dict[str, str]:
+    """The texts of a problem document; none where it is none, as the status says enough."""
+    try:
+        document = json.loads(content or b"{}")
+    except (ValueError, RecursionError):
+        return {}
+    fields = document.items() if isinstance(document, dict) else ()
+    return {k: v for k, v in fields if isinstance(v, str)}
+
+
+def _plain(text: str) -> str:
+    """One line for people, whatever a server put into it."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text[:300]).split())
 
 
 def _retry_after(response: aiohttp.ClientResponse) -> float | None:

@@ -27,7 +27,7 @@ class RoutingPolicy:
     threshold: float = 0.97
     max_share: float = 0.25
     lines_per_page: int = 4
-    bytes_per_page: int = 48_000
+    bytes_per_page: int = 64_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,12 +14,12 @@ import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tierocr.edge.crops import FORMAT, Crop, encode_line
 from tierocr.edge.merging import refusal, take
-from tierocr.edge.refining import Refiner
 from tierocr.edge.routing import (
     UNSURE,
     RoutingPlan,
@@ -45,6 +45,9 @@ from tierocr.shared.images import Limits, PageFailure, decode_pages
 from tierocr.shared.ocr.reader import Reader
 from tierocr.shared.protocol import PageRef, Refined, RegionImage
 from tierocr.shared.reading import ReadPage, document_of, failed_page, total_seconds
+
+if TYPE_CHECKING:
+    from tierocr.edge.refining import Refiner
 
 DECODED_PAGES = 2 if cpu_quota() > 2 else 1
 """One being read and one decoded ahead; on two cores that would only take turns with the
@@ -95,6 +98,7 @@ class TieredReader:
         self._refiner = refiner
         self._options = options or ReadOptions()
         self._spent = Spent()
+        self._booking = asyncio.Lock()  # from looking at what was spent to booking what will be
         self._room = asyncio.Semaphore(DECODED_PAGES)
         self._device = ThreadPoolExecutor(1, thread_name_prefix="reader")
         self._decoder = ThreadPoolExecutor(1, thread_name_prefix="decoder")
@@ -193,12 +197,13 @@ class TieredReader:
         if self._refiner is None or read.image is None or not page.lines:
             return asyncio.create_task(_kept(page))
         loop = asyncio.get_running_loop()
-        crops = await loop.run_in_executor(
-            self._device, self._cut, upright(read.image, page), page.lines
-        )
-        sizes = {i: len(crop.image) for i, crop in crops.items()}
-        routing = plan(page.lines, sizes, self._options.policy, self._spent)
-        self._spent = routing.spent
+        async with self._booking:
+            crops = await loop.run_in_executor(
+                self._device, self._cut, upright(read.image, page), page.lines
+            )
+            sizes = {i: len(crop.image) for i, crop in crops.items()}
+            routing = plan(page.lines, sizes, self._options.policy, self._spent)
+            self._spent = routing.spent
         return asyncio.create_task(
             refine_page(self._refiner, page, routing, crops, f"{document[:32]}/{page.index}")
         )
@@ -236,7 +241,8 @@ async def refine_page(
     except TierocrError as error:
         failure = Failure(code=error.code, message=error.message)
         return replace(kept, sent_lines=len(regions), sent_bytes=sent, failure=failure)
-    answers = {r.id: r for r in reply.results}
+    asked = {r.id for r in regions}
+    answers = {r.id: r for r in reply.results if r.id in asked}
     merged = [_merged(i, line, answers.get(str(i)), crops) for i, line in enumerate(lines)]
     return Refinement(
         page=replace(page, lines=tuple(merged)),
