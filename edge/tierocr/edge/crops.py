@@ -15,7 +15,7 @@ from tierocr.shared.errors import TierocrError
 from tierocr.shared.geometry import grow, quad_size
 
 FORMAT = "webp"
-QUALITY = 80
+QUALITY = 85
 MAX_HEIGHT = 96
 """Twice the recogniser's input height: more pixels carry nothing that it would see."""
 

@@ -26,8 +26,8 @@ class RoutingPolicy:
 
     threshold: float = 0.97
     max_share: float = 0.25
-    lines_per_page: int = 4
-    bytes_per_page: int = 64_000
+    lines_per_page: int = 6
+    bytes_per_page: int = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
