@@ -39,6 +39,8 @@ policies = st.builds(
     max_share=fractions,
     lines_per_page=st.integers(0, 6),
     bytes_per_page=st.integers(0, 60_000),
+    burst_lines=st.integers(0, 20),
+    burst_bytes=st.integers(0, 60_000),
 )
 GENEROUS = RoutingPolicy(threshold=0.97, max_share=1.0, bytes_per_page=10**9)
 
@@ -59,8 +61,9 @@ def test_the_allowance_is_never_exceeded(run: list[Sized], policy: RoutingPolicy
         routing = planned(page, policy, spent)
         spent = routing.spent
         assert len(routing.refine) <= max(allowed, 0)
-        assert spent.sent_bytes <= policy.bytes_per_page * count
-        share = policy.max_share * spent.lines + policy.lines_per_page * count
+        assert spent.sent_bytes <= policy.burst_bytes + policy.bytes_per_page * count
+        earned = policy.burst_lines + policy.max_share * spent.lines
+        share = earned + policy.lines_per_page * count
         assert spent.sent_lines <= share + 1e-6
         assert spent.pages == count
     assert spent.lines == sum(len(page) for page in run)
@@ -113,7 +116,14 @@ def test_the_same_page_gives_the_same_plan(page: Sized, policy: RoutingPolicy) -
 
 
 def test_what_one_page_leaves_the_next_may_use() -> None:
-    policy = RoutingPolicy(max_share=0.25, lines_per_page=1, bytes_per_page=1000)
+    policy = RoutingPolicy(
+        threshold=0.97,
+        max_share=0.25,
+        burst_lines=0,
+        lines_per_page=1,
+        bytes_per_page=1000,
+        burst_bytes=0,
+    )
     sure = [(read_line(score=0.999), 0)] * 30
     unsure = [(read_line(score=0.5), 150)] * 10
     alone = planned(unsure, policy, Spent())
@@ -126,13 +136,13 @@ def test_what_one_page_leaves_the_next_may_use() -> None:
 
 
 def test_a_short_page_may_send_some_lines_whatever_their_share() -> None:
-    policy = RoutingPolicy(max_share=0.01, lines_per_page=2)
+    policy = RoutingPolicy(threshold=0.97, max_share=0.01, burst_lines=0, lines_per_page=2)
     assert len(planned([(read_line(), 10)] * 3, policy, Spent()).refine) == 2
     assert len(planned([(read_line(), 10)], policy, Spent()).refine) == 1
 
 
 def test_a_crop_too_heavy_for_the_budget_does_not_block_lighter_ones() -> None:
-    policy = replace(GENEROUS, bytes_per_page=1000)
+    policy = replace(GENEROUS, bytes_per_page=1000, burst_bytes=0)
     page = [(read_line(margin=0.1), 900), (read_line(margin=0.2), 400), (read_line(margin=0.3), 90)]
     routing = planned(page, policy, Spent())
     assert routing.refine == (0, 2)
@@ -153,3 +163,12 @@ def test_no_page_no_plan() -> None:
 @given(st.floats(-0.5, 1.5))
 def test_the_probability_of_an_error_is_one(confidence: float) -> None:
     assert 0.0 <= p_error(read_line(confidence=confidence)) <= 1.0
+
+
+def test_a_hard_page_may_use_the_burst_and_later_pages_pay_for_it() -> None:
+    policy = RoutingPolicy(threshold=0.97, max_share=0.25, burst_lines=4, lines_per_page=0)
+    hard = [(read_line(score=0.5), 10)] * 8
+    first = planned(hard, policy, Spent())
+    assert len(first.refine) == 6  # a quarter of eight, and the burst
+    second = planned(hard, policy, first.spent)
+    assert len(second.refine) == 2

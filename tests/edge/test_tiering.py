@@ -49,7 +49,7 @@ from tierocr.shared.images import Limits
 from tierocr.shared.ocr.reader import Reader
 from tierocr.shared.protocol import Refined, RefineRequest
 
-ALL = RoutingPolicy(max_share=1.0, bytes_per_page=10**7)
+ALL = RoutingPolicy(threshold=0.97, max_share=1.0, bytes_per_page=10**7)
 SLACK = 5.0
 
 
@@ -175,7 +175,7 @@ async def test_an_answer_for_a_line_that_was_not_sent_is_ignored() -> None:
 
     with fake_cloud(right) as cloud:
         sent = (await read_one(png(page("hello")), cloud.url)).refinements[0].sent_bytes
-    tight = replace(ALL, bytes_per_page=int(sent * 1.5))
+    tight = replace(ALL, bytes_per_page=int(sent * 1.5), burst_bytes=0)
     with fake_cloud(results(make)) as cloud:
         result = await read_one(png(page("hello", "sun", "world")), cloud.url, policy=tight)
     assert cloud.lines == ["hello"]
@@ -184,7 +184,7 @@ async def test_an_answer_for_a_line_that_was_not_sent_is_ignored() -> None:
 
 
 async def test_a_share_is_kept_over_all_inputs() -> None:
-    policy = RoutingPolicy(max_share=0.25, lines_per_page=1)
+    policy = RoutingPolicy(threshold=0.97, max_share=0.25, burst_lines=0, lines_per_page=1)
     pixels = page("alpha", "beta", "gamma", "delta", "eta", "zeta")
     with fake_cloud(right) as cloud:
         done = await read([png(pixels)] * 4, cloud.url, policy=policy)

@@ -78,8 +78,7 @@ class Pipeline:
         self._metrics.stage("decode", decode_seconds)
         answers = await self._read_all(ways, deadline)
         if _doubtful(answers) and (inner := inner_way(crop, region.margin, self._facts)):
-            again = await self._read_again(inner, deadline)
-            answers += [a for a in again if _as_long(a, answers)]
+            answers += await self._read_again(inner, deadline)
         started = self._clock()
         refined = _best(region.id, answers)
         post_seconds = self._clock() - started
@@ -147,11 +146,6 @@ def decode_crop(image: bytes, limits: Limits) -> Pixels:
 
 def _doubtful(answers: list[tuple[Way, Answer]]) -> bool:
     return max(a.reading.mean_probability for _, a in answers) < DOUBT_BELOW
-
-
-def _as_long(again: tuple[Way, Answer], answers: list[tuple[Way, Answer]]) -> bool:
-    """A view without the margin must not win by having cut a character off."""
-    return len(again[1].reading.glyphs) >= len(answers[0][1].reading.glyphs)
 
 
 def _best(region_id: str, answers: list[tuple[Way, Answer]]) -> Refined:

@@ -68,10 +68,10 @@ def read(
         typer.Option(min=0, max=1, help="A line is unsure if its weakest character is under it."),
     ] = _DEFAULT.threshold,
     max_share: Annotated[
-        float, typer.Option(min=0, max=1, help="Largest share of lines to send.")
+        float, typer.Option(min=0, max=1, help="Share of lines to send in the long run.")
     ] = _DEFAULT.max_share,
     bytes_per_page: Annotated[
-        int, typer.Option(min=0, help="Bytes of crops to send per page, on average.")
+        int, typer.Option(min=0, help="Bytes of crops per page in the long run.")
     ] = _DEFAULT.bytes_per_page,
     pack: Annotated[str, typer.Option(help="Model pack that reads here.")] = "edge-tiny",
     runtime: Annotated[str, typer.Option(help="openvino or onnxruntime.")] = "openvino",

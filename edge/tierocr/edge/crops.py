@@ -15,7 +15,7 @@ from tierocr.shared.errors import TierocrError
 from tierocr.shared.geometry import grow, quad_size
 
 FORMAT = "webp"
-QUALITY = 85
+QUALITY = 80
 MAX_HEIGHT = 96
 """Twice the recogniser's input height: more pixels carry nothing that it would see."""
 

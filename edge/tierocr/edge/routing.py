@@ -1,10 +1,11 @@
 """Which lines of a page are worth sending to the cloud.
 
 Pure: values in, a plan out; what was spent so far is passed in. A line is a candidate when its
-weakest character is less probable than the policy's threshold. Candidates are taken until the
-share of lines or the bytes run out, the most contested first: the one whose weakest character
-has the closest rival, since there a better model is most likely to decide otherwise. What
-earlier pages left over, later pages may use.
+weakest character is less probable than the policy's threshold. Candidates are taken while two
+token buckets, one of lines and one of bytes, allow it, the most contested first: the one whose
+weakest character has the closest rival, since there a better model is most likely to decide
+otherwise. The buckets fill with every page and start full, so that a hard page may use what easy
+pages leave over.
 """
 
 from __future__ import annotations
@@ -20,14 +21,18 @@ SURE, UNSURE, OVER_SHARE, OVER_BYTES = "sure", "unsure", "over_share", "over_byt
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutingPolicy:
     """`threshold`: a line with a smaller `score_raw` is unsure. `max_share`: of all lines seen,
-    the most that may be sent. `lines_per_page`: so many may be sent from any page, as a share of
-    three lines is none. `bytes_per_page`: encoded crops per page on average.
+    how many may be sent in the long run, with `burst_lines` on top at the start; from any page
+    at least `lines_per_page`, as a share of three lines is none. `bytes_per_page`,
+    `burst_bytes`: the same for the encoded crops. A share or a number of bytes per page of 0
+    sends nothing.
     """
 
-    threshold: float = 0.97
-    max_share: float = 0.25
+    threshold: float = 0.8
+    max_share: float = 0.2
+    burst_lines: int = 60
     lines_per_page: int = 6
-    bytes_per_page: int = 50_000
+    bytes_per_page: int = 40_000
+    burst_bytes: int = 160_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +71,17 @@ def candidates(lines: Sequence[Line], policy: RoutingPolicy) -> list[int]:
 
 def allowed_lines(line_count: int, policy: RoutingPolicy, spent: Spent) -> int:
     """How many lines of a page with `line_count` lines may be sent."""
-    share = int(policy.max_share * (spent.lines + line_count)) - spent.sent_lines
-    return max(share, min(policy.lines_per_page, line_count) if policy.max_share > 0 else 0)
+    if policy.max_share <= 0:
+        return 0
+    earned = policy.burst_lines + int(policy.max_share * (spent.lines + line_count))
+    return max(earned - spent.sent_lines, min(policy.lines_per_page, line_count))
+
+
+def allowed_bytes(policy: RoutingPolicy, spent: Spent) -> int:
+    """How many bytes the next page may send."""
+    if policy.bytes_per_page <= 0:
+        return 0
+    return policy.burst_bytes + policy.bytes_per_page * (spent.pages + 1) - spent.sent_bytes
 
 
 def plan(
@@ -78,7 +92,7 @@ def plan(
     `sizes`: encoded bytes by line index; a candidate without a size was cut off by the share
     already.
     """
-    budget = policy.bytes_per_page * (spent.pages + 1) - spent.sent_bytes
+    budget = allowed_bytes(policy, spent)
     allowed = allowed_lines(len(lines), policy, spent)
     reasons = dict.fromkeys(range(len(lines)), SURE)
     refine: list[int] = []
