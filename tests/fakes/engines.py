@@ -50,7 +50,7 @@ class PaintedReader:
     ) -> None:
         self.device, self.before = device or OneAtATime(), before
         self.batches: list[tuple[int, int]] = []
-        self._output = np.zeros((0, 0, 0), dtype=np.float32)
+        self._output: Floats = np.zeros((0, 0, 0), dtype=np.float32)
 
     def run(self, batch: Floats) -> Floats:
         with self.device:

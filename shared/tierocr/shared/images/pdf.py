@@ -129,7 +129,9 @@ def _render_page(page: Any, index: int, limits: Limits, text_layer: bool) -> Pag
         orientation=rotation,
         transform=transform,
         warnings=warnings,
-        text_layer=read_text_layer(page, transform, pixels.shape[:2]) if text_layer else (),
+        text_layer=read_text_layer(page, transform, (pixels.shape[0], pixels.shape[1]))
+        if text_layer
+        else (),
     )
 
 

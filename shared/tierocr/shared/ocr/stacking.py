@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from tierocr.shared.document import Pixels
 from tierocr.shared.recognition import Reading
@@ -79,6 +80,6 @@ def _glyph_spans(column: Pixels) -> list[tuple[int, int]]:
     return [(max(0, t - 1), min(height, b + 1)) for t, b in spans if b - t >= 2]
 
 
-def _runs(mask: np.ndarray) -> list[tuple[int, int]]:
+def _runs(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
     edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(np.int8), [0]])))
     return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
