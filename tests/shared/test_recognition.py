@@ -12,6 +12,7 @@ from tests.fakes.rendered import blank
 from tierocr.shared.document import Floats
 from tierocr.shared.recognition import (
     EMPTY,
+    MAX_COLUMNS,
     Glyph,
     Reading,
     RecogniserFacts,
@@ -67,8 +68,10 @@ def test_batches_hold_every_crop_once_and_equal_widths_only(widths: list[int], m
     assert all(len({widths[i] for i in group}) == 1 for group in groups)
     taken = [widths[group[0]] for group in groups]
     assert taken == sorted(taken)
-    for width, same in groupby(taken):  # no more calls than needed
-        assert len(list(same)) == math.ceil(widths.count(width) / most)
+    for width, same in groupby(taken):  # no more calls than the bounds ask for
+        largest = min(most, max(1, MAX_COLUMNS // width))
+        assert len(list(same)) == math.ceil(widths.count(width) / largest)
+    assert all(len(g) == 1 or len(g) * widths[g[0]] <= MAX_COLUMNS for g in groups)
 
 
 # Tensors
