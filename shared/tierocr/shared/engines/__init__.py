@@ -22,13 +22,15 @@ class EngineOptions:
     CPU quota.
 
     `precision`: "f32", "bf16", "f16" or "int8", what the network is asked to compute in.
-    `cache_dir` keeps compiled networks between starts, None for none.
+    `cache_dir` keeps compiled networks between starts, None for none. `one_shape`: compile for the
+    input's shape, anew whenever it changes; that takes far less memory than all shapes at once.
     """
 
     device: str = "CPU"
     precision: str = "f32"
     threads: int = 0
     cache_dir: Path | None = None
+    one_shape: bool = False
 
 
 class Engine(Protocol):

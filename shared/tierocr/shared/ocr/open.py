@@ -4,6 +4,8 @@ meet.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tierocr.shared.document import EDGE, EngineInfo
 from tierocr.shared.engines import EngineOptions, open_engine
 from tierocr.shared.models.manifest import Pack
@@ -33,7 +35,11 @@ def open_reader(
     facts = pack.manifest.recogniser.facts(pack.charset())
     engine = open_engine(runtime, recogniser, options)
     return Reader(
-        Detector(open_engine(runtime, detector, options), pack.manifest.detector.facts()),
+        # a page's activations are large, and scans of one kind have one shape
+        Detector(
+            open_engine(runtime, detector, replace(options, one_shape=True)),
+            pack.manifest.detector.facts(),
+        ),
         Recogniser(engine, facts),
         info=EngineInfo(pack=pack.name, precision=engine.precision, runtime=engine.runtime),
         options=reading,
