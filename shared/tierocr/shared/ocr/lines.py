@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from tierocr.shared.document import Character, Line, Quad, Region, Signals, Word
-from tierocr.shared.geometry import quad_size, reading_angle, slice_quad
+from tierocr.shared.geometry import quad_size, reading_angle, slice_quad, span
 from tierocr.shared.recognition import SPACE, Glyph, Reading
 
 WIDE_GAP = 1.5
@@ -177,11 +177,10 @@ def _word(run: Sequence[Character]) -> tuple[Word, ...]:
     if not run:
         return ()
     weakest = min(c.score_raw for c in run)
-    first, last = run[0].quad, run[-1].quad
     return (
         Word(
             text="".join(c.text for c in run),
-            quad=(first[0], last[1], last[2], first[3]),
+            quad=span(c.quad for c in run),
             score_raw=weakest,
             confidence=weakest,
             characters=tuple(run),
