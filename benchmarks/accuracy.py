@@ -11,7 +11,6 @@ missed, 2 for wrong usage.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -21,7 +20,6 @@ from rich.table import Table as RichTable
 
 from benchmarks.bars import BAR_SETS, judge
 from benchmarks.harness import (
-    RESULTS,
     Start,
     begin,
     build_result,
@@ -29,6 +27,7 @@ from benchmarks.harness import (
     variant_record,
     write_result,
 )
+from benchmarks.options import parser_for, set_folders
 from benchmarks.readers import OUR_PACKAGES, Reader, make_reader, read_timings
 from benchmarks.schema import Measure, Result, VariantRecord
 from benchmarks.score import score_set
@@ -127,31 +126,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0 if all(verdict["passed"] for verdict in verdicts) else 1
 
 
-def set_folders(data: Path | None, names: Sequence[str]) -> list[Path]:
-    """The folders of the named sets; ValueError if one is not there, or none is named."""
-    if data is None:
-        raise ValueError("no labelled pages: give --data or set TIEROCR_DATA")
-    if not names:
-        raise ValueError("no sets to read")
-    folders = [data / name for name in names]
-    missing = [folder.name for folder in folders if not (folder / "labels.jsonl").exists()]
-    if missing:
-        raise ValueError(f"no labels.jsonl for {', '.join(missing)} in {data}")
-    return folders
-
-
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """The command's options."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    data = os.environ.get("TIEROCR_DATA")
-    parser.add_argument("--data", type=Path, default=Path(data) if data else None)
+    parser = parser_for("accuracy", __doc__)
     parser.add_argument("--peers", type=Path, help="the peers' environments")
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--readers", default=",".join(READERS))
-    parser.add_argument("--work", type=Path, default=Path("out", "accuracy"))
-    parser.add_argument("--out", type=Path, default=RESULTS / "accuracy.json")
     return parser.parse_args(argv)
 
 

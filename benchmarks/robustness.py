@@ -11,7 +11,6 @@ Exit code 1 if a bar is missed.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
@@ -21,8 +20,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.accuracy import set_folders
-from benchmarks.harness import RESULTS, begin, build_result, variant_record, write_result
+from benchmarks.harness import begin, build_result, variant_record
+from benchmarks.options import conclude, parser_for, set_folders
 from benchmarks.readers import OUR_PACKAGES, make_reader
 from benchmarks.schema import Measure, Verdict
 from benchmarks.score import normalise
@@ -191,14 +190,8 @@ def _at_most(bar: str, value: float, limit: float) -> Verdict:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    data = os.environ.get("TIEROCR_DATA")
-    parser.add_argument("--data", type=Path, default=Path(data) if data else None)
+    parser = parser_for("robustness", __doc__)
     parser.add_argument("--peers", type=Path)
-    parser.add_argument("--work", type=Path, default=Path("out", "robustness"))
-    parser.add_argument("--out", type=Path, default=RESULTS / "robustness.json")
     options = parser.parse_args(argv)
     (set_dir, *_) = set_folders(options.data, [SET, *PAGE_SETS])
     start = begin(OUR_PACKAGES)
@@ -219,11 +212,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         measures=measures,
         verdicts=verdicts,
     )
-    write_result(result, options.out)
-    for verdict in verdicts:
-        mark = "kept  " if verdict["passed"] else "MISSED"
-        print(f"{mark} {verdict['bar']:50s} {verdict['value']:.4f} ({verdict['limit']})")
-    return 0 if all(verdict["passed"] for verdict in verdicts) else 1
+    return conclude(result, options.out)
 
 
 if __name__ == "__main__":

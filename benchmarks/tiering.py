@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import random
 import sys
 from collections.abc import Sequence
@@ -22,8 +21,8 @@ from pathlib import Path
 
 import cv2
 
-from benchmarks.accuracy import set_folders
-from benchmarks.harness import RESULTS, begin, build_result, variant_record, write_result
+from benchmarks.harness import begin, build_result, variant_record
+from benchmarks.options import conclude, parser_for, set_folders
 from benchmarks.readers import OUR_PACKAGES
 from benchmarks.schema import Measure, Verdict
 from benchmarks.score import score_set
@@ -222,14 +221,8 @@ async def _run(options: argparse.Namespace, sets: Sequence[Path]) -> Run:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    data = os.environ.get("TIEROCR_DATA")
-    parser.add_argument("--data", type=Path, default=Path(data) if data else None)
+    parser = parser_for("tiering", __doc__)
     parser.add_argument("--sets", default=SETS)
-    parser.add_argument("--work", type=Path, default=Path("out", "tiering"))
-    parser.add_argument("--out", type=Path, default=RESULTS / "tiering.json")
     options = parser.parse_args(argv)
     sets = set_folders(options.data, options.sets.split(","))
     start = begin(OUR_PACKAGES)
@@ -246,14 +239,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     result = build_result(
         "tiering", WHAT, start=start, variants=variants, measures=measures, verdicts=verdicts
     )
-    write_result(result, options.out)
-    for verdict in verdicts:
-        mark = "kept  " if verdict["passed"] else "MISSED"
-        print(
-            f"{mark} {verdict['variant']:7s} {verdict['case']:16s} {verdict['bar']:35s}"
-            f" {verdict['value']:.4f} ({verdict['limit']})"
-        )
-    return 0 if all(verdict["passed"] for verdict in verdicts) else 1
+    return conclude(result, options.out)
 
 
 if __name__ == "__main__":

@@ -166,7 +166,8 @@ def test_a_small_page_is_one_tile(width: int, height: int) -> None:
 def test_input_sides_are_multiples_of_the_bucket(width: int, height: int, scale: float) -> None:
     tile = Tile(x0=0, y0=0, x1=width, y1=height)
     content_width, content_height, full_width, full_height = tensor_size(tile, scale, FACTS)
-    tensor = to_tensor(blank(width, height), tile, scale, FACTS)
+    tensor, *content = to_tensor(blank(width, height), tile, scale, FACTS)
+    assert content == [content_width, content_height]
     assert tensor.shape == (1, 3, full_height, full_width)
     assert tensor.dtype == np.float32
     assert full_width % FACTS.bucket == full_height % FACTS.bucket == 0
@@ -176,7 +177,7 @@ def test_input_sides_are_multiples_of_the_bucket(width: int, height: int, scale:
 
 def test_pixels_are_normalised_channel_by_channel() -> None:
     page = np.random.default_rng(1).integers(0, 256, (64, 128, 3), dtype=np.uint8)
-    tensor = to_tensor(page, Tile(x0=0, y0=0, x1=128, y1=64), 1.0, FACTS)
+    tensor, _, _ = to_tensor(page, Tile(x0=0, y0=0, x1=128, y1=64), 1.0, FACTS)
     for channel in range(3):
         wanted = (page[:, :, channel] / 255 - FACTS.mean[channel]) / FACTS.std[channel]
         assert np.allclose(tensor[0, channel], wanted, atol=1e-5)
@@ -184,7 +185,7 @@ def test_pixels_are_normalised_channel_by_channel() -> None:
 
 def test_the_rest_of_the_input_repeats_the_last_row_and_column() -> None:
     page = np.random.default_rng(2).integers(0, 256, (50, 70, 3), dtype=np.uint8)
-    tensor = to_tensor(page, Tile(x0=10, y0=5, x1=70, y1=45), 1.0, FACTS)
+    tensor, _, _ = to_tensor(page, Tile(x0=10, y0=5, x1=70, y1=45), 1.0, FACTS)
     assert tensor.shape == (1, 3, 64, 64)
     assert (tensor[0, :, 40:, :60] == tensor[0, :, 39:40, :60]).all()
     assert (tensor[0, :, :, 60:] == tensor[0, :, :, 59:60]).all()

@@ -8,10 +8,12 @@ import typer
 
 from tierocr.cloud.commands import serve
 from tierocr.shared.errors import TierocrError
+from tierocr.shared.heap import return_large_blocks
 
 
 def main() -> None:
     """Serve; exit code 2 when it cannot start as it was told to."""
+    return_large_blocks()
     try:
         typer.run(serve)
     except TierocrError as error:

@@ -96,8 +96,11 @@ def tensor_size(tile: Tile, scale: float, facts: DetectorFacts) -> tuple[int, in
     return width, height, _round_up(width, facts.bucket), _round_up(height, facts.bucket)
 
 
-def to_tensor(pixels: Pixels, tile: Tile, scale: float, facts: DetectorFacts) -> Floats:
-    """Cut, scale and normalise a tile: (1, 3, H, W) float32, H and W multiples of the bucket.
+def to_tensor(
+    pixels: Pixels, tile: Tile, scale: float, facts: DetectorFacts
+) -> tuple[Floats, int, int]:
+    """Cut, scale and normalise a tile: (1, 3, H, W) float32, H and W multiples of the bucket; and
+    the width and height of the content in it.
 
     The rest of the input repeats the tile's last row and column, which draws no false edge.
     """
@@ -116,7 +119,7 @@ def to_tensor(pixels: Pixels, tile: Tile, scale: float, facts: DetectorFacts) ->
     for channel in range(3):
         np.multiply(part[:, :, channel], 1 / std[channel], out=tensor[0, channel])
         tensor[0, channel] -= shift[channel]
-    return tensor
+    return tensor, width, height
 
 
 def regions_of(probability: Floats, facts: DetectorFacts) -> list[Region]:

@@ -19,7 +19,6 @@ from tierocr.shared.detection import (
     merge_seams,
     plan_tiles,
     regions_of,
-    tensor_size,
     to_page,
     to_tensor,
 )
@@ -101,8 +100,7 @@ class Detector:
         return [clip(r, width, height) for r in regions]
 
     def _look_at(self, pixels: Pixels, tile: Tile, scale: float) -> list[Region]:
-        tensor = to_tensor(pixels, tile, scale, self.facts)
-        width, height, _, _ = tensor_size(tile, scale, self.facts)
+        tensor, width, height = to_tensor(pixels, tile, scale, self.facts)
         output: Floats = self.engine.run(tensor)[0, 0, :height, :width]
         exact = (width / (tile.x1 - tile.x0), height / (tile.y1 - tile.y0))
         return [to_page(r, tile, exact) for r in regions_of(output, self.facts)]
