@@ -6,14 +6,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tests.fakes.painted import HEIGHT, LETTERS, POISON_LEVEL
 from tierocr.shared.detection import DetectorFacts
-from tierocr.shared.document import CLOUD, EngineInfo, Floats
+from tierocr.shared.document import CLOUD, EngineInfo, Floats, Pixels
+from tierocr.shared.engines import Output
+from tierocr.shared.engines.arrays import best_of
 from tierocr.shared.ocr.detector import Detector
 from tierocr.shared.ocr.reader import Reader
 from tierocr.shared.ocr.recogniser import Recogniser
@@ -21,6 +24,7 @@ from tierocr.shared.recognition import RecogniserFacts
 
 STRIDE = 8
 UPRIGHT, DOUBTFUL = 0.9375, 0.375
+DARK = 124
 
 
 @dataclass
@@ -52,20 +56,26 @@ class PaintedReader:
         self.batches: list[tuple[int, int]] = []
         self._output: Floats = np.zeros((0, 0, 0), dtype=np.float32)
 
-    def run(self, batch: Floats) -> Floats:
-        with self.device:
-            self._output[:] = np.nan  # what was handed out before is no longer valid
-            count, _, _, width = batch.shape
-            self.batches.append((count, width))
-            self.before()
-            level = np.rint((batch[:, 0] + 1) / 2 * 255)
-            if ((level[:, HEIGHT // 2] == POISON_LEVEL).sum(axis=1) >= 8).any():
-                raise RuntimeError("the driver fell over")
-            self._output = np.stack([_columns(row) for row in level])
-            return self._output
+    def run(self, batches: Iterable[Pixels]) -> Iterator[Output]:
+        for batch in batches:
+            with self.device:
+                self._output[:] = np.nan  # what was handed out before is no longer valid
+                count, _, width, _ = batch.shape
+                self.batches.append((count, width))
+                self.before()
+                level = batch[..., 0]
+                if ((level[:, HEIGHT // 2] == POISON_LEVEL).sum(axis=1) >= 8).any():
+                    raise RuntimeError("the driver fell over")
+                output = best_of(self.answer(np.stack([_columns(row) for row in level])), 2)
+                self._output = output.values
+            yield output
+
+    def answer(self, probabilities: Floats) -> Floats:
+        """What it says where the picture says this: (N, T, C) probabilities."""
+        return probabilities
 
 
-def _columns(level: Floats) -> Floats:
+def _columns(level: NDArray[np.uint8]) -> Floats:
     """(H, W) grey levels of one line -> (T, C) probabilities."""
     centres = np.arange(level.shape[1] // STRIDE) * STRIDE + STRIDE // 2
     middle, top = level[HEIGHT // 2, centres], level[HEIGHT // 6, centres]
@@ -91,14 +101,15 @@ class DarkBoxFinder:
     def __init__(self, device: OneAtATime) -> None:
         self.device = device
 
-    def run(self, batch: Floats) -> Floats:
-        with self.device:
-            dark = batch[0, 0] < 0
-            found = np.zeros((1, 1, *dark.shape), dtype=np.float32)
-            rows, columns = np.flatnonzero(dark.any(axis=1)), np.flatnonzero(dark.any(axis=0))
-            if rows.size:
-                found[0, 0, rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] = 0.9
-            return found
+    def run(self, batches: Iterable[Pixels]) -> Iterator[Output]:
+        for batch in batches:
+            with self.device:
+                dark = batch[0, ..., 0] < DARK
+                found = np.zeros((1, 1, *dark.shape), dtype=np.float32)
+                rows, columns = np.flatnonzero(dark.any(axis=1)), np.flatnonzero(dark.any(axis=0))
+                if rows.size:
+                    found[0, 0, rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] = 0.9
+            yield Output(values=found)
 
 
 FACTS = RecogniserFacts(charset=(*LETTERS, " "), height=HEIGHT, stride=STRIDE, end_padding=8)

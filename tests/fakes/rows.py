@@ -6,15 +6,16 @@ A line with an `s` in it is read with certainty, any other with some doubt.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 from PIL import Image
 
-from tests.fakes.engines import FACTS, OneAtATime, PaintedReader
+from tests.fakes.engines import DARK, FACTS, OneAtATime, PaintedReader
 from tests.fakes.painted import HEIGHT, LETTERS, paint
 from tierocr.shared.detection import DetectorFacts
 from tierocr.shared.document import EngineInfo, Floats, Pixels
+from tierocr.shared.engines import Output
 from tierocr.shared.ocr.detector import Detector
 from tierocr.shared.ocr.reader import Reader
 from tierocr.shared.ocr.recogniser import Recogniser
@@ -44,10 +45,9 @@ def tiff(pages: Sequence[Pixels]) -> bytes:
 
 def rows_reader(before: Callable[[], None] = lambda: None) -> Reader:
     """A whole reader; `before` runs before each call of the recogniser's network."""
-    device = OneAtATime()
-    network = _CertainOfS(device, before)
+    network = _CertainOfS(OneAtATime(), before)
     info = EngineInfo(pack="painted", precision=network.precision, runtime=network.runtime)
-    detector = Detector(_RowsFinder(device), DetectorFacts(unclip_ratio=0.0))
+    detector = Detector(_RowsFinder(OneAtATime()), DetectorFacts(unclip_ratio=0.0))
     return Reader(detector, Recogniser(network, FACTS), info=info)
 
 
@@ -60,20 +60,20 @@ class _RowsFinder:
     def __init__(self, device: OneAtATime) -> None:
         self.device = device
 
-    def run(self, batch: Floats) -> Floats:
-        with self.device:
-            dark = batch[0, 0] < 0
-            found = np.zeros((1, 1, *dark.shape), dtype=np.float32)
-            edges = np.flatnonzero(np.diff(np.pad(dark.any(axis=1), 1).astype(np.int8)))
-            for top, bottom in edges.reshape(-1, 2):
-                columns = np.flatnonzero(dark[top:bottom].any(axis=0))
-                found[0, 0, top:bottom, columns[0] : columns[-1] + 1] = 0.9
-            return found
+    def run(self, batches: Iterable[Pixels]) -> Iterator[Output]:
+        for batch in batches:
+            with self.device:
+                dark = batch[0, ..., 0] < DARK
+                found = np.zeros((1, 1, *dark.shape), dtype=np.float32)
+                edges = np.flatnonzero(np.diff(np.pad(dark.any(axis=1), 1).astype(np.int8)))
+                for top, bottom in edges.reshape(-1, 2):
+                    columns = np.flatnonzero(dark[top:bottom].any(axis=0))
+                    found[0, 0, top:bottom, columns[0] : columns[-1] + 1] = 0.9
+            yield Output(values=found)
 
 
 class _CertainOfS(PaintedReader):
-    def run(self, batch: Floats) -> Floats:
-        output = super().run(batch)
-        certain = (output[:, :, 1 + LETTERS.index("s")] > 0.5).any(axis=1)
-        output[certain] = np.rint(output[certain])
-        return output
+    def answer(self, probabilities: Floats) -> Floats:
+        certain = (probabilities[:, :, 1 + LETTERS.index("s")] > 0.5).any(axis=1)
+        probabilities[certain] = np.rint(probabilities[certain])
+        return probabilities

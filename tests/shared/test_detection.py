@@ -20,8 +20,8 @@ from tierocr.shared.detection import (
     plan_tiles,
     regions_of,
     tensor_size,
+    to_batch,
     to_page,
-    to_tensor,
 )
 from tierocr.shared.document import Floats, Quad, Region
 from tierocr.shared.geometry import bounds, centre, quad_size, reading_angle, rectangle, turn
@@ -159,36 +159,34 @@ def test_a_small_page_is_one_tile(width: int, height: int) -> None:
     assert plan_tiles(width, height, 1.0, SIDE, OVERLAP) == TilePlan(scale=1.0, tiles=(whole,))
 
 
-# Tensors
+# Network inputs
 
 
 @given(st.integers(1, 300), st.integers(1, 300), st.floats(0.2, 2.0))
 def test_input_sides_are_multiples_of_the_bucket(width: int, height: int, scale: float) -> None:
     tile = Tile(x0=0, y0=0, x1=width, y1=height)
     content_width, content_height, full_width, full_height = tensor_size(tile, scale, FACTS)
-    tensor, *content = to_tensor(blank(width, height), tile, scale, FACTS)
+    batch, *content = to_batch(blank(width, height), tile, scale, FACTS)
     assert content == [content_width, content_height]
-    assert tensor.shape == (1, 3, full_height, full_width)
-    assert tensor.dtype == np.float32
+    assert batch.shape == (1, full_height, full_width, 3)
+    assert batch.dtype == np.uint8
     assert full_width % FACTS.bucket == full_height % FACTS.bucket == 0
     assert 0 <= full_width - content_width < FACTS.bucket
     assert 0 <= full_height - content_height < FACTS.bucket
 
 
-def test_pixels_are_normalised_channel_by_channel() -> None:
+def test_pixels_are_taken_as_they_are_where_nothing_is_scaled() -> None:
     page = np.random.default_rng(1).integers(0, 256, (64, 128, 3), dtype=np.uint8)
-    tensor, _, _ = to_tensor(page, Tile(x0=0, y0=0, x1=128, y1=64), 1.0, FACTS)
-    for channel in range(3):
-        wanted = (page[:, :, channel] / 255 - FACTS.mean[channel]) / FACTS.std[channel]
-        assert np.allclose(tensor[0, channel], wanted, atol=1e-5)
+    batch, _, _ = to_batch(page, Tile(x0=0, y0=0, x1=128, y1=64), 1.0, FACTS)
+    assert np.array_equal(batch[0], page)
 
 
 def test_the_rest_of_the_input_repeats_the_last_row_and_column() -> None:
     page = np.random.default_rng(2).integers(0, 256, (50, 70, 3), dtype=np.uint8)
-    tensor, _, _ = to_tensor(page, Tile(x0=10, y0=5, x1=70, y1=45), 1.0, FACTS)
-    assert tensor.shape == (1, 3, 64, 64)
-    assert (tensor[0, :, 40:, :60] == tensor[0, :, 39:40, :60]).all()
-    assert (tensor[0, :, :, 60:] == tensor[0, :, :, 59:60]).all()
+    batch, _, _ = to_batch(page, Tile(x0=10, y0=5, x1=70, y1=45), 1.0, FACTS)
+    assert batch.shape == (1, 64, 64, 3)
+    assert (batch[0, 40:, :60] == batch[0, 39:40, :60]).all()
+    assert (batch[0, :, 60:] == batch[0, :, 59:60]).all()
 
 
 def test_regions_of_a_tile_are_moved_to_the_page() -> None:

@@ -1,4 +1,5 @@
-"""Where text stands: page size -> tiles, tile -> tensor, probability map -> regions, seams merged.
+"""Where text stands: page size -> tiles, tile -> pixels for the network, probability map ->
+regions, seams merged.
 
 Pure functions (OpenCV for arithmetic on arrays only); must not know which runtime runs the network,
 nor about files or clocks. The post-processing is DB's (Liao et al., "Real-time Scene Text Detection
@@ -96,11 +97,11 @@ def tensor_size(tile: Tile, scale: float, facts: DetectorFacts) -> tuple[int, in
     return width, height, _round_up(width, facts.bucket), _round_up(height, facts.bucket)
 
 
-def to_tensor(
+def to_batch(
     pixels: Pixels, tile: Tile, scale: float, facts: DetectorFacts
-) -> tuple[Floats, int, int]:
-    """Cut, scale and normalise a tile: (1, 3, H, W) float32, H and W multiples of the bucket; and
-    the width and height of the content in it.
+) -> tuple[Pixels, int, int]:
+    """Cut and scale a tile: (1, H, W, 3) uint8, H and W multiples of the bucket; and the width and
+    height of the content in it.
 
     The rest of the input repeats the tile's last row and column, which draws no false edge.
     """
@@ -113,13 +114,7 @@ def to_tensor(
         part = cv2.copyMakeBorder(
             part, 0, full_height - height, 0, full_width - width, cv2.BORDER_REPLICATE
         )
-    std = np.asarray(facts.std, dtype=np.float32) * 255
-    shift = np.asarray(facts.mean, dtype=np.float32) / np.asarray(facts.std, dtype=np.float32)
-    tensor = np.empty((1, 3, full_height, full_width), dtype=np.float32)
-    for channel in range(3):
-        np.multiply(part[:, :, channel], 1 / std[channel], out=tensor[0, channel])
-        tensor[0, channel] -= shift[channel]
-    return tensor, width, height
+    return np.asarray(part, dtype=np.uint8)[None], width, height
 
 
 def regions_of(probability: Floats, facts: DetectorFacts) -> list[Region]:

@@ -24,6 +24,8 @@ Pixels = NDArray[np.uint8]
 
 Floats = NDArray[np.float32]
 
+Classes = NDArray[np.int32]
+
 IDENTITY: Matrix3 = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 EDGE, CLOUD, TEXT_LAYER, CACHE = "edge", "cloud", "text_layer", "cache"
@@ -113,8 +115,9 @@ class Signals:
 
     Probabilities are the CTC softmax values of the emitted characters, each at its best column.
     `margin`: smallest difference between best and second class over those columns. `entropy`:
-    largest entropy over them, in nats. `weak`: how many characters are under 0.5. `crop_height`:
-    pixels of the crop before scaling. `detector_score`: the region's score.
+    largest entropy over them, in nats, with all classes but the two best taken as one. `weak`: how
+    many characters are under 0.5. `crop_height`: pixels of the crop before scaling.
+    `detector_score`: the region's score.
     """
 
     min_probability: float

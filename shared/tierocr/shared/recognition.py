@@ -1,4 +1,4 @@
-"""What a line says: crops -> width buckets -> tensors; network output -> text, characters, signals.
+"""What a line says: crops -> width buckets -> batches; network output -> text, characters, signals.
 
 Pure functions; must not know which runtime runs the network. A crop's input width is a function of
 the crop alone, so its neighbours in a batch can never change its text.
@@ -6,15 +6,15 @@ the crop alone, so its neighbours in a batch can never change its text.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from tierocr.shared.cropping import scale_to_height
-from tierocr.shared.document import Floats, Pixels
+from tierocr.shared.document import Classes, Floats, Pixels
 
 SPACE = " "
 
@@ -44,8 +44,9 @@ class RecogniserFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Glyph:
-    """One read character. `start`, `end`: fractions of the crop's width; probabilities as in
-    `Signals`.
+    """One read character. `start`, `end`: fractions of the crop's width. `probability`, `margin`
+    (to the second best) and `entropy` (in nats, of the best, the second and all others taken as
+    one class) are those of its strongest column.
     """
 
     text: str
@@ -118,37 +119,38 @@ def batches(widths: Sequence[int], max_batch: int) -> Iterator[list[int]]:
             start = stop
 
 
-def to_tensor(prepared: Sequence[Pixels], width: int, facts: RecogniserFacts) -> Floats:
-    """Prepared crops, each at most `width` wide -> (N, 3, height, width) float32, zero beyond each
-    crop.
+def to_batch(prepared: Sequence[Pixels], width: int, facts: RecogniserFacts) -> Pixels:
+    """Prepared crops, each at most `width` wide -> (N, height, width, 3) uint8, beyond each crop
+    the grey that the network sees as zero.
     """
-    tensor = np.zeros((len(prepared), 3, facts.height, width), dtype=np.float32)
-    scale, shift = 1 / (255 * facts.std), facts.mean / facts.std
-    for row, crop in zip(tensor, prepared, strict=True):
-        target = row[:, :, : crop.shape[1]]
-        np.multiply(crop.transpose(2, 0, 1), scale, out=target, casting="unsafe")
-        target -= shift
-    return tensor
+    shape = (len(prepared), facts.height, width, 3)
+    batch = np.full(shape, round(255 * facts.mean), dtype=np.uint8)
+    for row, crop in zip(batch, prepared, strict=True):
+        row[:, : crop.shape[1]] = crop
+    return batch
 
 
 def decode(
-    probability: Floats, content_width: int, input_width: int, facts: RecogniserFacts
+    probability: Floats,
+    classes: Classes,
+    content_width: int,
+    input_width: int,
+    facts: RecogniserFacts,
 ) -> Reading:
-    """(T, C) softmax values of one crop -> its reading, by best-path CTC decoding.
+    """(T, 2) probabilities and classes of each column's two best -> its reading, by best-path CTC
+    decoding.
 
-    Positions refer to the crop without its end padding. Raises ValueError when C is not the
-    charset's size plus the blank.
+    Positions refer to the crop without its end padding. Raises ValueError for a class that the
+    charset does not have.
     """
-    columns, classes = probability.shape
-    if classes != len(facts.charset) + 1:
-        raise ValueError(f"{classes} classes for a charset of {len(facts.charset)} and a blank")
-    best = probability.argmax(axis=1)
-    peaks = _peaks(best, probability)
-    per_column = input_width / columns
+    best = classes[:, 0]
+    if int(best.max(initial=0)) > len(facts.charset):
+        raise ValueError(f"class {best.max()} for a charset of {len(facts.charset)} and a blank")
+    per_column = input_width / len(best)
     inner = max(1.0, content_width - 2.0 * facts.end_padding)
     glyphs = []
-    for first, last, peak in peaks:
-        top = probability[peak]
+    for first, last, peak in _peaks(best, probability[:, 0]):
+        top, second = (float(p) for p in probability[peak])
         left = (first * per_column - facts.end_padding) / inner
         right = ((last + 1) * per_column - facts.end_padding) / inner
         glyphs.append(
@@ -156,32 +158,25 @@ def decode(
                 text=facts.charset[int(best[peak]) - 1],
                 start=min(max(left, 0.0), 1.0),
                 end=min(max(right, 0.0), 1.0),
-                probability=float(min(top[best[peak]], 1.0)),
-                margin=_margin(top),
-                entropy=_entropy(top),
+                probability=min(top, 1.0),
+                margin=min(top, 1.0) - second,
+                entropy=_entropy(top, second, 1.0 - top - second),
             )
         )
     return Reading(glyphs=tuple(glyphs))
 
 
-def _peaks(best: NDArray[np.intp], probability: Floats) -> list[tuple[int, int, int]]:
+def _peaks(best: Classes, probability: Floats) -> list[tuple[int, int, int]]:
     """(first, last, strongest) column of each run of one class that is not the blank."""
     edges = np.flatnonzero(np.diff(best)) + 1
-    starts = np.concatenate([[0], edges])
-    stops = np.concatenate([edges, [len(best)]])
-    runs = []
-    for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-        if best[start] != 0:
-            peak = start + int(probability[start:stop, best[start]].argmax())
-            runs.append((start, stop - 1, peak))
-    return runs
+    starts = [0, *edges.tolist()]
+    stops = [*edges.tolist(), len(best)]
+    return [
+        (start, stop - 1, start + int(probability[start:stop].argmax()))
+        for start, stop in zip(starts, stops, strict=True)
+        if best[start] != 0
+    ]
 
 
-def _margin(top: Floats) -> float:
-    second, first = np.partition(top, -2)[-2:]
-    return float(first - second)
-
-
-def _entropy(top: Floats) -> float:
-    p = top[top > 1e-6]
-    return float(-(p * np.log(p)).sum())
+def _entropy(*probabilities: float) -> float:
+    return -sum(p * math.log(p) for p in probabilities if p > 1e-6)

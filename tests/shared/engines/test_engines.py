@@ -1,18 +1,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tierocr.shared.engines import RUNTIMES, EngineOptions, open_engine
+from tierocr.shared.document import Floats, Pixels
+from tierocr.shared.engines import RUNTIMES, Engine, EngineOptions, NetworkFacts, open_engine
 from tierocr.shared.engines import onnxruntime as onnx_engine
 from tierocr.shared.engines import openvino as openvino_engine
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.models.store import find_pack
 
 ONE_THREAD = EngineOptions(threads=1)
+HALF = NetworkFacts(mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5))
+IMAGENET = NetworkFacts(mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
+
+
+def noise(seed: int, *shape: int) -> Pixels:
+    return np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
+
+
+def answer(engine: Engine, batch: Pixels) -> Floats:
+    (output,) = engine.run([batch])
+    return output.values.copy()
 
 
 @pytest.fixture(scope="module")
@@ -20,18 +33,23 @@ def detector_file() -> Path:
     return find_pack("edge-tiny").file("detector.onnx")
 
 
+@pytest.fixture(scope="module")
+def recogniser_file() -> Path:
+    return find_pack("edge-tiny").file("recogniser.onnx")
+
+
 def code_of(runtime: str, model: Path, options: EngineOptions = ONE_THREAD) -> tuple[str, str]:
     with pytest.raises(TierocrError) as caught:
-        open_engine(runtime, model, options)
+        open_engine(runtime, model, IMAGENET, options)
     return caught.value.code, caught.value.message
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_a_network_runs_and_says_what_runs(runtime: str, detector_file: Path) -> None:
-    engine = open_engine(runtime, detector_file, ONE_THREAD)
+    engine = open_engine(runtime, detector_file, IMAGENET, ONE_THREAD)
     assert engine.runtime.startswith(runtime) and engine.runtime.endswith("CPU")
     assert engine.precision == "f32"
-    output = engine.run(np.zeros((1, 3, 64, 128), dtype=np.float32))
+    output = answer(engine, np.zeros((1, 64, 128, 3), dtype=np.uint8))
     assert output.shape == (1, 1, 64, 128) and output.dtype == np.float32
     assert ((output >= 0) & (output <= 1)).all()
 
@@ -40,30 +58,75 @@ def test_a_network_runs_and_says_what_runs(runtime: str, detector_file: Path) ->
 def test_shapes_may_change_and_inputs_need_not_be_contiguous(
     runtime: str, detector_file: Path
 ) -> None:
-    engine = open_engine(runtime, detector_file, ONE_THREAD)
-    picture = np.random.default_rng(1).random((1, 3, 64, 96), dtype=np.float32)
-    first = engine.run(picture).copy()
-    assert engine.run(np.zeros((1, 3, 96, 64), dtype=np.float32)).shape == (1, 1, 96, 64)
-    turned = np.ascontiguousarray(picture.transpose(0, 1, 3, 2)).transpose(0, 1, 3, 2)
+    engine = open_engine(runtime, detector_file, IMAGENET, ONE_THREAD)
+    picture = noise(1, 1, 64, 96, 3)
+    first = answer(engine, picture)
+    assert answer(engine, np.zeros((1, 96, 64, 3), dtype=np.uint8)).shape == (1, 1, 96, 64)
+    turned = np.ascontiguousarray(picture.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3)
     assert not turned.flags.c_contiguous
-    assert np.array_equal(engine.run(turned), first)
+    assert np.array_equal(answer(engine, turned), first)
 
 
 def test_both_runtimes_agree(detector_file: Path) -> None:
-    picture = np.random.default_rng(2).random((1, 3, 128, 128), dtype=np.float32)
-    one, other = (open_engine(r, detector_file, ONE_THREAD).run(picture) for r in RUNTIMES)
+    picture = noise(2, 1, 128, 128, 3)
+    one, other = (
+        answer(open_engine(r, detector_file, IMAGENET, ONE_THREAD), picture) for r in RUNTIMES
+    )
     assert np.abs(one - other).max() < 1e-3
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_the_best_classes_are_those_of_the_whole_output(
+    runtime: str, recogniser_file: Path
+) -> None:
+    batch = noise(3, 2, 48, 128, 3)
+    whole = answer(open_engine(runtime, recogniser_file, HALF, ONE_THREAD), batch)
+    wanted = np.sort(whole, axis=-1)[..., :-4:-1]
+    engine = open_engine(runtime, recogniser_file, replace(HALF, best=3), ONE_THREAD)
+    (best,) = engine.run([batch])
+    assert best.classes is not None and best.classes.dtype == np.int32
+    assert best.values == pytest.approx(wanted, abs=1e-6)
+    assert np.take_along_axis(whole, best.classes, axis=-1) == pytest.approx(wanted, abs=1e-6)
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("streams", [1, 2, 3])
+@pytest.mark.parametrize("one_shape", [False, True])
+def test_outputs_come_in_the_order_of_the_batches(
+    runtime: str, streams: int, one_shape: bool, detector_file: Path
+) -> None:
+    pictures = [noise(seed, 1, 64, 64 + 32 * (seed // 3), 3) for seed in range(8)]
+    alone = open_engine(runtime, detector_file, IMAGENET, ONE_THREAD)
+    wanted = [answer(alone, picture) for picture in pictures]
+    options = EngineOptions(threads=2, streams=streams, one_shape=one_shape)
+    engine = open_engine(runtime, detector_file, IMAGENET, options)
+    for _ in range(2):
+        found = [output.values.copy() for output in engine.run(iter(pictures))]
+        assert all(f == pytest.approx(w, abs=1e-5) for f, w in zip(found, wanted, strict=True))
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_an_engine_goes_on_after_a_caller_who_stopped_listening(
+    runtime: str, detector_file: Path
+) -> None:
+    engine = open_engine(runtime, detector_file, IMAGENET, EngineOptions(threads=2, streams=2))
+    picture = noise(4, 1, 64, 64, 3)
+    for _ in range(5):
+        outputs = engine.run(picture for _ in range(4))
+        next(outputs)
+        del outputs
+    assert len([*engine.run(picture for _ in range(4))]) == 4
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_an_input_of_the_wrong_shape_is_an_internal_error(
     runtime: str, detector_file: Path
 ) -> None:
-    engine = open_engine(runtime, detector_file, ONE_THREAD)
+    engine = open_engine(runtime, detector_file, IMAGENET, ONE_THREAD)
     with pytest.raises(TierocrError) as caught:
-        engine.run(np.zeros((1, 5, 64, 64), dtype=np.float32))
+        answer(engine, np.zeros((1, 64, 64, 5), dtype=np.uint8))
     assert caught.value.code == "internal"
-    assert engine.run(np.zeros((1, 3, 64, 64), dtype=np.float32)).shape == (1, 1, 64, 64)
+    assert answer(engine, np.zeros((1, 64, 64, 3), dtype=np.uint8)).shape == (1, 1, 64, 64)
 
 
 @pytest.mark.parametrize("runtime", ["", "OpenVINO", "tensorflow"])

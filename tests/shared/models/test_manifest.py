@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tierocr.shared.engines import EngineOptions, open_engine
+from tierocr.shared.engines import EngineOptions, NetworkFacts, open_engine
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.models.manifest import digest, load_pack
 from tierocr.shared.models.store import find_pack
@@ -127,6 +127,36 @@ def test_a_malformed_manifest_is_refused(make_pack: MakePack, content: bytes) ->
     assert "pack.yaml" in refusal(lambda: load_pack(folder))
 
 
+def with_weights(values: dict[str, Any]) -> None:
+    """The recogniser in INT8 too: in two files for OpenVINO, in two versions for TensorRT."""
+    row = {"network": "recogniser", "precisions": ["int8"]}
+    weights = {"file": "recogniser.onnx", "weights": "charset.txt"}
+    values["artefacts"] += [
+        row | {"runtime": "openvino"} | weights,
+        row | {"runtime": "tensorrt", "target": "trt8", "file": "recogniser.onnx"},
+        row | {"runtime": "tensorrt", "target": "trt10", "file": "detector.onnx"},
+    ]
+
+
+def test_the_second_file_of_an_artefact_is_checked_as_well(make_pack: MakePack) -> None:
+    folder = make_pack(change=with_weights)
+    whole = load_pack(folder).artefact("recogniser", "openvino", "int8")
+    assert whole == folder / "recogniser.onnx"
+    (folder / "charset.txt").write_bytes(b"other weights")
+    pack = load_pack(folder)
+    assert pack.artefact("recogniser", "openvino", "f32") == folder / "recogniser.onnx"
+    assert "charset.txt" in refusal(lambda: pack.artefact("recogniser", "openvino", "int8"))
+
+
+def test_an_artefact_is_chosen_by_the_release_it_is_for(make_pack: MakePack) -> None:
+    folder = make_pack(change=with_weights)
+    pack = load_pack(folder)
+    for target, file in (("trt8", "recogniser"), ("trt10", "detector"), (None, "recogniser")):
+        found = pack.artefact("recogniser", "tensorrt", "int8", target)
+        assert found == folder / f"{file}.onnx"
+    refusal(lambda: pack.artefact("recogniser", "tensorrt", "int8", "trt9"))
+
+
 def without(section: str) -> Callable[[dict[str, Any]], None]:
     return lambda values: values.pop(section)
 
@@ -178,8 +208,10 @@ def test_the_shipped_charset_fits_the_network(runtime: str) -> None:
     assert charset[-1] == " " and "\n" not in charset and "\u3000" not in charset
     assert {*"09azAZ中国€%.,:;-/()"} <= set(charset)
     model = pack.artefact("recogniser", runtime, "f32")
-    engine = open_engine(runtime, model, EngineOptions(threads=1))
+    network = NetworkFacts(mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5))
+    engine = open_engine(runtime, model, network, EngineOptions(threads=1))
     entry = pack.manifest.recogniser
-    output = engine.run(np.zeros((1, 3, entry.height, entry.min_width), dtype=np.float32))
-    assert output.shape == (1, entry.min_width // entry.stride, len(charset) + 1)
-    assert output.sum(axis=2) == pytest.approx(1, abs=1e-4)
+    grey = np.full((1, entry.height, entry.min_width, 3), 128, dtype=np.uint8)
+    (output,) = engine.run([grey])
+    assert output.values.shape == (1, entry.min_width // entry.stride, len(charset) + 1)
+    assert output.values.sum(axis=2) == pytest.approx(1, abs=1e-4)

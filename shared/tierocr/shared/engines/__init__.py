@@ -1,19 +1,49 @@
 """Engines: one file per runtime, each the only importer of its runtime.
 
-An engine runs one network on one device. It is owned by one worker: `run` is not safe to call from
-two threads at once. `open_engine` is the one place that maps a runtime's name to its file.
+An engine runs one network on one device: pixels in, probabilities out. It is owned by one worker:
+its methods are not safe to call from two threads at once. `open_engine` is the one place that maps
+a runtime's name to its file.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Protocol
 
-from tierocr.shared.document import Floats
+from tierocr.shared.document import Classes, Floats, Pixels
 from tierocr.shared.errors import TierocrError
 
 RUNTIMES = ("openvino", "onnxruntime")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Output:
+    """What a network says of one batch, valid until the engine runs another.
+
+    `values`: float32, the network's only output as it is; or, with `NetworkFacts.best` = k, the k
+    largest along its last axis in falling order. `classes`: int32 of the same shape, where on that
+    axis these stood, None without `best`.
+    """
+
+    values: Floats
+    classes: Classes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkFacts:
+    """What an engine must know about a network beside its file.
+
+    `mean`, `std`: per channel in BGR order, of pixels scaled to 0..1; the network sees
+    (pixel / 255 - mean) / std. `best`: of the classes in the output's last axis only this many are
+    wanted, 0 for the output as it is.
+    """
+
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+    best: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,14 +51,16 @@ class EngineOptions:
     """How to run a network. `device` in the runtime's own terms ("CPU", "GPU"); `threads`: 0 = the
     CPU quota.
 
-    `precision`: "f32", "bf16", "f16" or "int8", what the network is asked to compute in.
-    `cache_dir` keeps compiled networks between starts, None for none. `one_shape`: compile for the
-    input's shape, anew whenever it changes; that takes far less memory than all shapes at once.
+    `precision`: "f32", "bf16", "f16" or "int8", what the network is asked to compute in. `streams`:
+    how many batches may run at the same time, sharing the threads. `cache_dir` keeps compiled
+    networks between starts, None for none. `one_shape`: compile for the input's shape, anew
+    whenever it changes; that takes far less memory than all shapes at once.
     """
 
     device: str = "CPU"
     precision: str = "f32"
     threads: int = 0
+    streams: int = 1
     cache_dir: Path | None = None
     one_shape: bool = False
 
@@ -46,12 +78,15 @@ class Engine(Protocol):
         """The precision that really runs."""
         ...
 
-    def run(self, batch: Floats) -> Floats:
-        """(N, C, H, W) float32 -> the network's only output, float32, valid until the next call."""
+    def run(self, batches: Iterable[Pixels]) -> Iterator[Output]:
+        """(N, H, W, 3) uint8 BGR batches -> the output of each, in order.
+
+        Batches are taken as the device gets free, so they may be prepared while it works.
+        """
         ...
 
 
-def open_engine(runtime: str, model: Path, options: EngineOptions) -> Engine:
+def open_engine(runtime: str, model: Path, network: NetworkFacts, options: EngineOptions) -> Engine:
     """Load a network.
 
     Raises TierocrError: `device_unavailable` when the runtime or device is missing (never another
@@ -61,11 +96,28 @@ def open_engine(runtime: str, model: Path, options: EngineOptions) -> Engine:
     if runtime == "openvino":
         from tierocr.shared.engines.openvino import OpenVINOEngine
 
-        return OpenVINOEngine(model, options)
+        return OpenVINOEngine(model, network, options)
     if runtime == "onnxruntime":
         from tierocr.shared.engines.onnxruntime import OnnxRuntimeEngine
 
-        return OnnxRuntimeEngine(model, options)
+        return OnnxRuntimeEngine(model, network, options)
     raise TierocrError(
         "config_invalid", f"unknown runtime {runtime!r}; known: {', '.join(RUNTIMES)}"
     )
+
+
+def precisions_of(runtime: str, device: str = "CPU") -> frozenset[str]:
+    """What a runtime computes in natively on a device; nothing where either is missing."""
+    if runtime == "openvino":
+        from tierocr.shared.engines.openvino import precisions
+
+        return precisions(device)
+    return frozenset({"f32"}) if runtime == "onnxruntime" else frozenset()
+
+
+def version_of(runtime: str) -> str:
+    """The installed version of a runtime, empty where it is not installed."""
+    try:
+        return metadata.version(runtime)
+    except metadata.PackageNotFoundError:
+        return ""

@@ -4,13 +4,14 @@ present.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import numpy as np
 import onnxruntime as ort
 
-from tierocr.shared.document import Floats
-from tierocr.shared.engines import EngineOptions
+from tierocr.shared.document import Floats, Pixels
+from tierocr.shared.engines import EngineOptions, NetworkFacts, Output
+from tierocr.shared.engines.arrays import best_of, normalise
 from tierocr.shared.engines.threads import cpu_quota
 from tierocr.shared.errors import TierocrError
 
@@ -24,7 +25,7 @@ class OnnxRuntimeEngine:
     idle threads must sleep.
     """
 
-    def __init__(self, model: Path, options: EngineOptions) -> None:
+    def __init__(self, model: Path, network: NetworkFacts, options: EngineOptions) -> None:
         """Load `model` (ONNX). Raises TierocrError `device_unavailable` or `model_invalid`."""
         provider = _PROVIDERS.get(options.device)
         if provider is None or provider not in ort.get_available_providers():
@@ -50,18 +51,21 @@ class OnnxRuntimeEngine:
             raise TierocrError(
                 "model_invalid", f"ONNX Runtime cannot load {model.name}: {error}"
             ) from error
+        self._network = network
         self._input = self._session.get_inputs()[0].name
         self.precision = options.precision
         self.runtime = f"onnxruntime {ort.__version__} {options.device}"
 
-    def run(self, batch: Floats) -> Floats:
+    def run(self, batches: Iterable[Pixels]) -> Iterator[Output]:
         """See `Engine.run`. Raises TierocrError `internal` when the device fails."""
-        try:
-            outputs = self._session.run(None, {self._input: np.ascontiguousarray(batch)})
-        except Exception as error:  # see above
-            raise TierocrError("internal", f"ONNX Runtime inference failed: {error}") from error
-        output: Floats = outputs[0]
-        return output
+        best = self._network.best
+        for batch in batches:
+            tensor = normalise(batch, self._network)
+            try:
+                values: Floats = self._session.run(None, {self._input: tensor})[0]
+            except Exception as error:  # see above
+                raise TierocrError("internal", f"ONNX Runtime inference failed: {error}") from error
+            yield best_of(values, best) if best else Output(values=values)
 
 
 def devices() -> list[str]:

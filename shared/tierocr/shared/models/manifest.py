@@ -98,13 +98,63 @@ class RecogniserEntry(_Strict):
         return RecogniserFacts(charset=charset, **values)
 
 
+class Measured(_Strict):
+    """What a quantised artefact lost against FP32 on the same lines, read in one way.
+
+    `isa`: the most that the CPU's kernels were allowed, as oneDNN names it; `batch`: the largest
+    number of lines in one call. `reference` and `exact`: exact match of FP32 and of the artefact;
+    `loss`: their difference; `bound`: its one-sided 95 % upper bound; all in points.
+    """
+
+    isa: str
+    batch: int
+    lines: int
+    reference: float
+    exact: float
+    loss: float
+    bound: float
+
+
 class Artefact(_Strict):
-    """One network as a file for one runtime. `precision` is what the weights allow at most."""
+    """One network as a file for one runtime. `precisions` is what the weights allow at most.
+
+    `weights`: a second file that the first one needs, beside it (OpenVINO's `.bin`). `target`: the
+    releases of the runtime that the file is for, where it matters. `measured`: of quantised ones.
+    """
 
     network: Network
     runtime: str
     precisions: tuple[str, ...]
     file: str
+    weights: str | None = None
+    target: str | None = None
+    measured: tuple[Measured, ...] = ()
+
+
+class Canary(_Strict):
+    """A page whose text is known: a network that reads anything else on it is not fit for use.
+
+    `lines`: what the FP32 networks read, in reading order.
+    """
+
+    image: str
+    lines: tuple[str, ...]
+
+
+class Built(_Strict):
+    """How the quantised artefacts were made: enough to make them again, bit by bit.
+
+    `how`: the command; `tools`: name -> version; `calibration`: where the calibration data came
+    from; `measured_on`: the processor; `not_measured`: instruction sets that the gate asks for and
+    that processor lacks.
+    """
+
+    how: str
+    seed: int
+    calibration: str
+    tools: dict[str, str]
+    measured_on: str
+    not_measured: tuple[str, ...] = ()
 
 
 class Manifest(_Strict):
@@ -119,6 +169,8 @@ class Manifest(_Strict):
     detector: DetectorEntry
     recogniser: RecogniserEntry
     artefacts: tuple[Artefact, ...]
+    canary: Canary | None = None
+    built: Built | None = None
 
 
 class Pack:
@@ -137,6 +189,11 @@ class Pack:
         """The pack's name."""
         return self.manifest.name
 
+    @property
+    def fingerprint(self) -> str:
+        """The digest of the manifest, and so of everything that it lists."""
+        return digest(self.folder / "pack.yaml")
+
     def file(self, name: str) -> Path:
         """The checked path of a file.
 
@@ -151,13 +208,20 @@ class Pack:
             self._checked[name] = _verified(self.name, path or self.folder / name, entry.sha256)
         return self._checked[name]
 
-    def artefact(self, network: Network, runtime: str, precision: str) -> Path:
-        """The checked file of a network for a runtime and precision. Raises TierocrError
-        `model_invalid`.
+    def artefact(
+        self, network: Network, runtime: str, precision: str, target: str | None = None
+    ) -> Path:
+        """The checked file of a network for a runtime and precision; its second file, if it has
+        one, is checked as well.
+
+        `target`: for certain releases of the runtime; None takes the first that fits. Raises
+        TierocrError `model_invalid`.
         """
         for artefact in self.manifest.artefacts:
             same = (artefact.network, artefact.runtime) == (network, runtime)
-            if same and precision in artefact.precisions:
+            if same and precision in artefact.precisions and target in (None, artefact.target):
+                if artefact.weights is not None:
+                    self.file(artefact.weights)
                 return self.file(artefact.file)
         have = sorted({f"{a.runtime} {p}" for a in self.manifest.artefacts for p in a.precisions})
         raise TierocrError(

@@ -8,6 +8,7 @@ of the answer.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 
@@ -19,10 +20,10 @@ from tierocr.shared.detection import (
     merge_seams,
     plan_tiles,
     regions_of,
+    to_batch,
     to_page,
-    to_tensor,
 )
-from tierocr.shared.document import Floats, Pixels, Region
+from tierocr.shared.document import Pixels, Region
 from tierocr.shared.engines import Engine
 
 SMALL_TEXT = 10.0
@@ -53,12 +54,13 @@ class Found:
 
 
 class Detector:
-    """Finds text regions. Owned by one worker, like its engine."""
+    """Finds text regions. May be used from several threads: its engine takes one at a time."""
 
     def __init__(self, engine: Engine, facts: DetectorFacts) -> None:
         """Wire an engine to the facts of its pack."""
         self.engine = engine
         self.facts = facts
+        self._turn = Lock()
 
     def find(self, pixels: Pixels) -> Found:
         """(H, W, 3) uint8 BGR -> its text regions. Raises TierocrError when the engine fails."""
@@ -100,10 +102,12 @@ class Detector:
         return [clip(r, width, height) for r in regions]
 
     def _look_at(self, pixels: Pixels, tile: Tile, scale: float) -> list[Region]:
-        tensor, width, height = to_tensor(pixels, tile, scale, self.facts)
-        output: Floats = self.engine.run(tensor)[0, 0, :height, :width]
+        batch, width, height = to_batch(pixels, tile, scale, self.facts)
         exact = (width / (tile.x1 - tile.x0), height / (tile.y1 - tile.y0))
-        return [to_page(r, tile, exact) for r in regions_of(output, self.facts)]
+        with self._turn:
+            (output,) = self.engine.run([batch])
+            found = regions_of(output.values[0, 0, :height, :width], self.facts)
+        return [to_page(r, tile, exact) for r in found]
 
 
 def _tile_count(width: int, height: int, scale: float, side: float) -> float:

@@ -6,13 +6,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tierocr.shared.detection import DetectorFacts
 from tierocr.shared.document import EDGE, EngineInfo
-from tierocr.shared.engines import EngineOptions, open_engine
+from tierocr.shared.engines import EngineOptions, NetworkFacts, open_engine
+from tierocr.shared.engines.threads import cpu_quota
 from tierocr.shared.models.manifest import Pack
 from tierocr.shared.models.store import find_pack
 from tierocr.shared.ocr.detector import Detector
 from tierocr.shared.ocr.reader import Reader, ReaderOptions
 from tierocr.shared.ocr.recogniser import Recogniser
+from tierocr.shared.recognition import RecogniserFacts
 
 
 def open_reader(
@@ -20,28 +23,60 @@ def open_reader(
     *,
     runtime: str = "openvino",
     options: EngineOptions | None = None,
+    detector_precision: str | None = None,
     reading: ReaderOptions | None = None,
     source: str = EDGE,
 ) -> Reader:
     """Load a pack's detector and recogniser on one runtime.
 
-    Raises TierocrError `model_invalid`, `device_unavailable` or `config_invalid`; never runs on
-    anything but what was asked for.
+    `detector_precision`: where it is not the recogniser's, `options.precision`. Raises TierocrError
+    `model_invalid`, `device_unavailable` or `config_invalid`; never runs on anything but what was
+    asked for.
     """
     pack = find_pack(pack) if isinstance(pack, str) else pack
     options = options or EngineOptions()
-    detector = pack.artefact("detector", runtime, options.precision)
-    recogniser = pack.artefact("recogniser", runtime, options.precision)
-    facts = pack.manifest.recogniser.facts(pack.charset())
-    engine = open_engine(runtime, recogniser, options)
+    of_detector = replace(options, precision=detector_precision or options.precision)
+    detector = open_detector(pack, runtime, of_detector)
+    recogniser = open_recogniser(pack, runtime, options)
+    precision = recogniser.engine.precision
+    if detector.engine.precision != precision:
+        precision = f"{precision}, detector {detector.engine.precision}"
     return Reader(
-        # a page's activations are large, and scans of one kind have one shape
-        Detector(
-            open_engine(runtime, detector, replace(options, one_shape=True)),
-            pack.manifest.detector.facts(),
-        ),
-        Recogniser(engine, facts),
-        info=EngineInfo(pack=pack.name, precision=engine.precision, runtime=engine.runtime),
+        detector,
+        recogniser,
+        info=EngineInfo(pack=pack.name, precision=precision, runtime=recogniser.engine.runtime),
         options=reading,
         source=source,
     )
+
+
+def open_detector(pack: Pack, runtime: str, options: EngineOptions) -> Detector:
+    """Load a pack's detector; raises like `open_reader`."""
+    facts = pack.manifest.detector.facts()
+    model = pack.artefact("detector", runtime, options.precision)
+    # its activations are large, and scans of one kind have one shape
+    engine = open_engine(runtime, model, detector_network(facts), replace(options, one_shape=True))
+    return Detector(engine, facts)
+
+
+def open_recogniser(
+    pack: Pack, runtime: str, options: EngineOptions, *, max_batch: int = 8
+) -> Recogniser:
+    """Load a pack's recogniser; `max_batch` as in `Recogniser`, raises like `open_reader`."""
+    facts = pack.manifest.recogniser.facts(pack.charset())
+    model = pack.artefact("recogniser", runtime, options.precision)
+    # batches are independent: one thread each is faster than several threads on one
+    streams = replace(options, streams=options.threads or cpu_quota())
+    engine = open_engine(runtime, model, recogniser_network(facts), streams)
+    return Recogniser(engine, facts, max_batch=max_batch)
+
+
+def detector_network(facts: DetectorFacts) -> NetworkFacts:
+    """What an engine must know of a detector."""
+    return NetworkFacts(mean=facts.mean, std=facts.std)
+
+
+def recogniser_network(facts: RecogniserFacts) -> NetworkFacts:
+    """What an engine must know of a recogniser: decoding takes the two best classes."""
+    mean, std = facts.mean, facts.std
+    return NetworkFacts(mean=(mean, mean, mean), std=(std, std, std), best=2)

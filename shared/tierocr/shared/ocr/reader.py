@@ -83,7 +83,9 @@ class _Candidate:
 
 
 class Reader:
-    """Reads whole pages. Owned by one worker, like its engines."""
+    """Reads whole pages. May be used from several threads: while one page is recognised, another
+    can be detected.
+    """
 
     def __init__(
         self,

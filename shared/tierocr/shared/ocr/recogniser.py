@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from threading import Lock
 
 import numpy as np
 
@@ -22,18 +23,21 @@ from tierocr.shared.recognition import (
     decode,
     input_width,
     prepare,
-    to_tensor,
+    to_batch,
 )
 
 
 class Recogniser:
-    """Reads crops of single lines. Owned by one worker, like its engine."""
+    """Reads crops of single lines. May be used from several threads: its engine takes one at a
+    time.
+    """
 
     def __init__(self, engine: Engine, facts: RecogniserFacts, *, max_batch: int = 8) -> None:
         """Wire an engine to the facts of its pack. `max_batch`: crops per call of the engine."""
         self.engine = engine
         self.facts = facts
         self.max_batch = max_batch
+        self._turn = Lock()
 
     def read(self, crops: Sequence[Pixels]) -> list[Reading]:
         """(h, w, 3) uint8 BGR crops, reading left to right -> one reading each, in the same order.
@@ -52,12 +56,18 @@ class Recogniser:
 
     def _read_prepared(self, prepared: Sequence[Pixels]) -> list[Reading]:
         widths = [input_width(p.shape[1], self.facts) for p in prepared]
+        groups = list(batches(widths, self.max_batch))
+        inputs = (
+            to_batch([prepared[i] for i in group], widths[group[0]], self.facts) for group in groups
+        )
         readings = [EMPTY] * len(prepared)
-        for batch in batches(widths, self.max_batch):
-            width = widths[batch[0]]
-            output = self.engine.run(to_tensor([prepared[i] for i in batch], width, self.facts))
-            for row, i in enumerate(batch):
-                readings[i] = decode(output[row], prepared[i].shape[1], width, self.facts)
+        with self._turn:
+            for group, output in zip(groups, self.engine.run(inputs), strict=True):
+                assert output.classes is not None  # as `recogniser_network` asks
+                for row, i in enumerate(group):
+                    content = prepared[i].shape[1]
+                    best = output.values[row], output.classes[row]
+                    readings[i] = decode(*best, content, widths[i], self.facts)
         return readings
 
 
