@@ -17,8 +17,8 @@ from tierocr.shared.errors import TierocrError
 from tierocr.shared.images import Limits
 from tierocr.shared.text.rules import apply_to_lines
 
-IN_FLIGHT = 3
-"""Inputs begun but not finished: one being decoded, one being read, one waiting for the cloud."""
+IN_FLIGHT = 4
+"""Inputs begun but not finished: two being read, one being decoded, one waiting for the cloud."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import itertools
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,10 +51,17 @@ from tierocr.shared.reading import ReadPage, document_of, failed_page, total_sec
 if TYPE_CHECKING:
     from tierocr.edge.refining import Refiner
 
-DECODED_PAGES = 2 if cpu_quota() > 2 else 1
-"""One being read and one decoded ahead; on two cores that would only take turns with the
+READING = 2
+"""Pages being read at once: while one is detected, the other is recognised."""
+
+DECODED_PAGES = READING + (1 if cpu_quota() > 2 else 0)
+"""Those being read, and one decoded ahead; on two cores that would only take turns with the
 reading.
 """
+
+
+_Decoded = tuple[PageImage | PageFailure, float]
+_Decoding = asyncio.Task[_Decoded | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +96,7 @@ class TieredDocument:
 class TieredReader:
     """Reads inputs with one reader and, if given, one refiner; several inputs may be in flight.
 
-    The reader is used from one thread only. What was spent is counted over all inputs.
+    What was spent is counted over all inputs.
     """
 
     def __init__(
@@ -100,7 +109,7 @@ class TieredReader:
         self._spent = Spent()
         self._booking = asyncio.Lock()  # from looking at what was spent to booking what will be
         self._room = asyncio.Semaphore(DECODED_PAGES)
-        self._device = ThreadPoolExecutor(1, thread_name_prefix="reader")
+        self._device = ThreadPoolExecutor(READING, thread_name_prefix="reader")
         self._decoder = ThreadPoolExecutor(1, thread_name_prefix="decoder")
 
     def close(self) -> None:
@@ -142,27 +151,50 @@ class TieredReader:
         )
 
     async def _pages(self, data: bytes) -> AsyncIterator[ReadPage]:
-        """Read pages in order; the next one is decoded while this one is read.
+        """Pages in order, each decoded and read while those before it are still being read.
 
-        Over all inputs together, no more than `DECODED_PAGES` are held as pixels.
+        Over all inputs together, no more than `DECODED_PAGES` are held as pixels. Raises
+        TierocrError when no further page can be decoded, after those that could.
         """
         options = self._options
         pages = decode_pages(data, limits=options.limits, text_layer=options.text_layer)
-        upcoming = asyncio.create_task(self._decode(pages))
+        reading: deque[asyncio.Task[ReadPage]] = deque()
+        decoding: _Decoding | None = asyncio.create_task(self._decode(pages))
+        failure: TierocrError | None = None
         try:
-            while (decoded := await upcoming) is not None:
-                item, seconds = decoded
-                upcoming = asyncio.create_task(self._decode(pages))
-                try:
-                    yield await self._read_page(item, seconds)
-                finally:
-                    self._room.release()
+            while decoding is not None or reading:
+                first: list[asyncio.Task[Any]] = [*itertools.islice(reading, 1)]
+                first += [decoding] if decoding is not None else []
+                await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+                if decoding is not None and decoding.done():
+                    decoding, failure = self._go_on(decoding, pages, reading)
+                while reading and reading[0].done():
+                    try:
+                        yield reading.popleft().result()
+                    finally:
+                        self._room.release()
+            if failure is not None:
+                raise failure
         finally:
-            await self._abandon(upcoming)
+            await self._abandon(decoding, reading)
 
-    async def _decode(
-        self, pages: Iterator[PageImage | PageFailure]
-    ) -> tuple[PageImage | PageFailure, float] | None:
+    def _go_on(
+        self,
+        decoding: _Decoding,
+        pages: Iterator[PageImage | PageFailure],
+        reading: deque[asyncio.Task[ReadPage]],
+    ) -> tuple[_Decoding | None, TierocrError | None]:
+        """Have a decoded page read and the next one decoded, if there was one."""
+        try:
+            decoded = decoding.result()
+        except TierocrError as error:
+            return None, error
+        if decoded is None:
+            return None, None
+        reading.append(asyncio.create_task(self._read_page(*decoded)))
+        return asyncio.create_task(self._decode(pages)), None
+
+    async def _decode(self, pages: Iterator[PageImage | PageFailure]) -> _Decoded | None:
         """The next page and how long it took; it takes room until it is released. None at the
         end.
         """
@@ -185,12 +217,16 @@ class TieredReader:
         return ReadPage(page=timed.page, image=item, seconds={"decode": seconds, **timed.seconds})
 
     async def _abandon(
-        self, upcoming: asyncio.Task[tuple[PageImage | PageFailure, float] | None]
+        self, decoding: _Decoding | None, reading: Iterable[asyncio.Task[ReadPage]]
     ) -> None:
-        """Free the room of a page that nobody will read; a no-op after the last page."""
-        with contextlib.suppress(TierocrError):
-            if await upcoming is not None:
-                self._room.release()
+        """Free the room of pages that nobody will take; a no-op after the last page."""
+        for task in reading:
+            await asyncio.gather(task, return_exceptions=True)
+            self._room.release()
+        if decoding is not None:
+            with contextlib.suppress(TierocrError):
+                if await decoding is not None:
+                    self._room.release()
 
     async def _start_refining(self, read: ReadPage, document: str) -> asyncio.Task[Refinement]:
         page = read.page
@@ -284,9 +320,7 @@ def _merged(index: int, line: Line, answer: Refined | None, crops: Mapping[int, 
     return replace(line, route=replace(line.route, reason=f"{UNSURE}, refused: {reason}"))
 
 
-def _next(
-    pages: Iterator[PageImage | PageFailure],
-) -> tuple[PageImage | PageFailure, float] | None:
+def _next(pages: Iterator[PageImage | PageFailure]) -> _Decoded | None:
     started = time.perf_counter()
     item = next(pages, None)
     return None if item is None else (item, time.perf_counter() - started)
