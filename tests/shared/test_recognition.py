@@ -79,10 +79,28 @@ def test_batches_hold_every_crop_once_and_equal_widths_only(widths: list[int], m
     assert all(len({widths[i] for i in group}) == 1 for group in groups)
     taken = [widths[group[0]] for group in groups]
     assert taken == sorted(taken)
-    for width, same in groupby(taken):  # no more calls than the bounds ask for
-        largest = min(most, max(1, MAX_COLUMNS // width))
-        assert len(list(same)) == math.ceil(widths.count(width) / largest)
     assert all(len(g) == 1 or len(g) * widths[g[0]] <= MAX_COLUMNS for g in groups)
+
+
+@pytest.mark.parametrize(
+    ("count", "width", "most", "sizes"),
+    [
+        (8, 64, 8, [8]),
+        (15, 64, 8, [8, 4, 2, 1]),
+        (13, 64, 5, [4, 4, 4, 1]),
+        (7, 320, 8, [2, 2, 2, 1]),
+        (3, 2048, 8, [1, 1, 1]),
+    ],
+)
+def test_batches_are_powers_of_two(count: int, width: int, most: int, sizes: list[int]) -> None:
+    assert [len(group) for group in batches([width] * count, most)] == sizes
+
+
+@given(st.lists(st.integers(1, 2048), max_size=200))
+def test_a_runtime_meets_few_shapes(contents: list[int]) -> None:
+    widths = [input_width(content, FACTS) for content in contents]
+    shapes = {(len(group), widths[group[0]]) for group in batches(widths, 8)}
+    assert len(shapes) <= 28
 
 
 # Network inputs

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import cv2
 import numpy as np
@@ -18,8 +19,8 @@ from tierocr.shared.document import Classes, Floats, Pixels
 
 SPACE = " "
 
-MAX_COLUMNS = 2048
-"""Input columns in one batch: eight lines of 256, one of 2048."""
+MAX_COLUMNS = 1024
+"""Input columns in one batch: eight lines of 128, one of 1024; a longer line goes alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,16 +108,17 @@ def batches(widths: Sequence[int], max_batch: int) -> Iterator[list[int]]:
     """Indices of crops grouped by equal input width, narrow ones first.
 
     At most `max_batch` each, and no more than `MAX_COLUMNS` input columns together: memory grows
-    with columns, and a few wide lines keep a device as busy as many narrow ones.
+    with columns, and a few wide lines keep a device as busy as many narrow ones. Sizes are powers
+    of two: a runtime keeps kernels and memory for every shape it meets, and so these are few.
     """
     order = sorted(range(len(widths)), key=lambda i: widths[i])
-    start = 0
-    for stop in range(1, len(order) + 1):
-        width = widths[order[start]]
-        done = stop == len(order) or widths[order[stop]] != width
-        if done or stop - start == min(max_batch, max(1, MAX_COLUMNS // width)):
-            yield order[start:stop]
-            start = stop
+    for width, group in groupby(order, key=lambda i: widths[i]):
+        same = list(group)
+        most = min(max_batch, max(1, MAX_COLUMNS // width))
+        while same:
+            size = 1 << (min(most, len(same)).bit_length() - 1)
+            yield same[:size]
+            same = same[size:]
 
 
 def to_batch(prepared: Sequence[Pixels], width: int, facts: RecogniserFacts) -> Pixels:

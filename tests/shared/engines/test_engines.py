@@ -91,14 +91,14 @@ def test_the_best_classes_are_those_of_the_whole_output(
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("streams", [1, 2, 3])
-@pytest.mark.parametrize("one_shape", [False, True])
+@pytest.mark.parametrize("kept_shapes", [0, 1, 2])
 def test_outputs_come_in_the_order_of_the_batches(
-    runtime: str, streams: int, one_shape: bool, detector_file: Path
+    runtime: str, streams: int, kept_shapes: int, detector_file: Path
 ) -> None:
     pictures = [noise(seed, 1, 64, 64 + 32 * (seed // 3), 3) for seed in range(8)]
     alone = open_engine(runtime, detector_file, IMAGENET, ONE_THREAD)
     wanted = [answer(alone, picture) for picture in pictures]
-    options = EngineOptions(threads=2, streams=streams, one_shape=one_shape)
+    options = EngineOptions(threads=2, streams=streams, kept_shapes=kept_shapes)
     engine = open_engine(runtime, detector_file, IMAGENET, options)
     for _ in range(2):
         found = [output.values.copy() for output in engine.run(iter(pictures))]

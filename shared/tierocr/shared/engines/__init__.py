@@ -53,8 +53,9 @@ class EngineOptions:
 
     `precision`: "f32", "bf16", "f16" or "int8", what the network is asked to compute in. `streams`:
     how many batches may run at the same time, sharing the threads. `cache_dir` keeps compiled
-    networks between starts, None for none. `one_shape`: compile for the input's shape, anew
-    whenever it changes; that takes far less memory than all shapes at once.
+    networks between starts, None for none. `kept_shapes`: compile for each shape of input by itself
+    and keep that many, of which only the one in use holds working memory; 0: one for all shapes,
+    which takes far more memory when the inputs are large.
     """
 
     device: str = "CPU"
@@ -62,7 +63,7 @@ class EngineOptions:
     threads: int = 0
     streams: int = 1
     cache_dir: Path | None = None
-    one_shape: bool = False
+    kept_shapes: int = 0
 
 
 class Engine(Protocol):

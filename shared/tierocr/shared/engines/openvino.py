@@ -36,13 +36,14 @@ class OpenVINOEngine:
         _require_precision(options)
         self._options = options
         self._free: deque[Any] = deque()
-        self._shape: tuple[int, ...] = ()
+        self._compiled: dict[tuple[int, ...], Any] = {}
+        """By shape, the one used last at the end; under () the one for all shapes."""
         self.precision = options.precision
         self.runtime = f"openvino {ov.__version__.split('-')[0]} {options.device}"
         try:
             self._network = _extended(self._core.read_model(str(model)), network)
-            if not options.one_shape:
-                self._compile(self._network)
+            if not options.kept_shapes:
+                self._use((), self._network)
         except RuntimeError as error:
             raise TierocrError(
                 "model_invalid", f"OpenVINO cannot load {model.name}: {error}"
@@ -53,10 +54,10 @@ class OpenVINOEngine:
         running: deque[Any] = deque()
         try:
             for batch in batches:
-                if self._options.one_shape and batch.shape != self._shape:
+                if self._options.kept_shapes and batch.shape != self._shape:
                     while running:
                         yield from self._finish(running)
-                    self._compile_for(batch.shape)
+                    self._change_to(batch.shape)
                 elif not self._free:
                     yield from self._finish(running)
                 request = self._free.popleft()
@@ -79,15 +80,26 @@ class OpenVINOEngine:
         yield Output(values=values, classes=classes[0] if classes else None)
         self._free.append(running.popleft())
 
-    def _compile_for(self, shape: tuple[int, ...]) -> None:
-        self._free.clear()  # first: both together would be in memory
-        self._shape = ()
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return next(reversed(self._compiled), ())
+
+    def _change_to(self, shape: tuple[int, ...]) -> None:
+        """Have the requests of the network for `shape`, and the others' working memory freed."""
+        self._free.clear()
+        if self._compiled:
+            self._compiled[self._shape].release_memory()
+        if shape in self._compiled:
+            self._compiled[shape] = self._compiled.pop(shape)
+            self._open_requests()
+            return
+        while len(self._compiled) >= self._options.kept_shapes:
+            self._compiled.pop(next(iter(self._compiled)))
         network = self._network.clone()
         network.reshape(list(shape))
-        self._compile(network)
-        self._shape = shape
+        self._use(shape, network)
 
-    def _compile(self, network: ov.Model) -> None:
+    def _use(self, shape: tuple[int, ...], network: ov.Model) -> None:
         options = self._options
         config: dict[str, Any] = {"NUM_STREAMS": options.streams}
         # what is not quantised in an INT8 network stays in f32: the gate saw it so
@@ -96,8 +108,12 @@ class OpenVINOEngine:
             config["INFERENCE_NUM_THREADS"] = options.threads or cpu_quota()
         if options.cache_dir is not None:
             config["CACHE_DIR"] = str(options.cache_dir)
-        compiled = self._core.compile_model(network, options.device, config)
-        self._free.extend(compiled.create_infer_request() for _ in range(options.streams))
+        self._compiled[shape] = self._core.compile_model(network, options.device, config)
+        self._open_requests()
+
+    def _open_requests(self) -> None:
+        compiled = self._compiled[self._shape]
+        self._free.extend(compiled.create_infer_request() for _ in range(self._options.streams))
 
 
 def devices() -> list[str]:

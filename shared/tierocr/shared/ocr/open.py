@@ -17,6 +17,9 @@ from tierocr.shared.ocr.reader import Reader, ReaderOptions
 from tierocr.shared.ocr.recogniser import Recogniser
 from tierocr.shared.recognition import RecogniserFacts
 
+DETECTOR_SHAPES = 4
+"""Compiled shapes of the detector; each that is kept takes 10 to 15 MB."""
+
 
 def open_reader(
     pack: str | Pack,
@@ -54,8 +57,10 @@ def open_detector(pack: Pack, runtime: str, options: EngineOptions) -> Detector:
     """Load a pack's detector; raises like `open_reader`."""
     facts = pack.manifest.detector.facts()
     model = pack.artefact("detector", runtime, options.precision)
-    # its activations are large, and scans of one kind have one shape
-    engine = open_engine(runtime, model, detector_network(facts), replace(options, one_shape=True))
+    # its activations are large, and pages of one kind have few shapes
+    engine = open_engine(
+        runtime, model, detector_network(facts), replace(options, kept_shapes=DETECTOR_SHAPES)
+    )
     return Detector(engine, facts)
 
 
