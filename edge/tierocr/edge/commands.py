@@ -24,12 +24,11 @@ from tierocr.edge.reading import Outcome, read_inputs, with_rules
 from tierocr.edge.routing import RoutingPolicy
 from tierocr.edge.tiering import ReadOptions, TieredReader
 from tierocr.shared.document import FAILED
-from tierocr.shared.engines import EngineOptions
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.export import FORMATS, Format
 from tierocr.shared.images import Limits
-from tierocr.shared.ocr.open import open_reader
 from tierocr.shared.ocr.reader import Reader
+from tierocr.shared.ocr.tune import AUTO, open_tuned
 from tierocr.shared.text.rules import NAMES, check_names
 
 if TYPE_CHECKING:
@@ -75,7 +74,9 @@ def read(
     ] = _DEFAULT.bytes_per_page,
     pack: Annotated[str, typer.Option(help="Model pack that reads here.")] = "edge-tiny",
     runtime: Annotated[str, typer.Option(help="openvino or onnxruntime.")] = "openvino",
-    precision: Annotated[str, typer.Option(help="f32, bf16 or f16.")] = "f32",
+    precision: Annotated[
+        str, typer.Option(help="f32, bf16, f16, int8, or auto: what doctor --tune found best.")
+    ] = AUTO,
     text_layer: Annotated[
         bool, typer.Option("--text-layer", help="Use a PDF's own text where it has some.")
     ] = False,
@@ -109,7 +110,7 @@ def read(
             threshold=threshold, max_share=max_share, bytes_per_page=bytes_per_page
         ),
     )
-    reader = open_reader(pack, runtime=runtime, options=EngineOptions(precision=precision))
+    reader = open_tuned(pack, runtime=runtime, precision=precision)
     failed = asyncio.run(_run(job, reader=reader, address=address, options=options))
     raise typer.Exit(1 if failed else 0)
 

@@ -28,7 +28,7 @@ from tierocr.shared.document import CLOUD, Matrix3, Page
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.geometry import bounds, compose, rectangle, transform_quad
 from tierocr.shared.images import Limits, PageFailure, decode_pages
-from tierocr.shared.ocr.open import open_reader
+from tierocr.shared.ocr.tune import open_tuned
 
 START_SECONDS = 120.0
 """How long the cloud may take to load and warm its models."""
@@ -40,7 +40,7 @@ async def run_demo(output: Path, *, cloud_pack: str, console: Console) -> None:
     async with local_cloud(cloud_pack) as url:
         console.print(f"The cloud listens on {url}; the edge reads with edge-tiny.\n")
         async with Refiner(CloudAddress(url=url, device="demo", deadline=30.0)) as refiner:
-            tiered = TieredReader(open_reader("edge-tiny"), refiner)
+            tiered = TieredReader(open_tuned("edge-tiny"), refiner)
             try:
                 rows = [await _sample(tiered, name, output, console) for name in _names()]
             finally:

@@ -75,8 +75,17 @@ def models_fetch(
     print(f"wrote {pack.folder}")
 
 
-def doctor() -> None:
+def doctor(
+    tune: Annotated[
+        bool,
+        typer.Option("--tune", help="Measure first what reads fastest here, and keep it."),
+    ] = False,
+    pack: Annotated[str, typer.Option(help="Pack to tune.")] = "edge-tiny",
+    runtime: Annotated[str, typer.Option(help="openvino or onnxruntime.")] = "openvino",
+) -> None:
     """Say what can run here, what is missing and how to get it."""
+    if tune:
+        _tune(pack, runtime)
     findings = checkup.examine()
     table = Table("what", "state", "detail")
     colours = {"ok": "green", "note": "yellow", "missing": "red"}
@@ -86,3 +95,15 @@ def doctor() -> None:
     Console().print(table)
     if any(f.state == "missing" for f in findings):
         raise typer.Exit(1)
+
+
+def _tune(name: str, runtime: str) -> None:
+    from tierocr.shared.ocr.tune import tune  # with the engines, which the other commands spare
+
+    found = tune(find_pack(name), runtime, note=lambda text: print(text, file=sys.stderr))
+    table = Table("network", "precision", "milliseconds", "", title="on the pack's canary page")
+    for candidate in found.candidates:
+        speed = "" if candidate.milliseconds is None else f"{candidate.milliseconds:.1f}"
+        reason = f"rejected: {candidate.rejected}" if candidate.rejected else ""
+        table.add_row(candidate.network, candidate.precision, speed, escape(reason))
+    Console().print(table)

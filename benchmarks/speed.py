@@ -1,0 +1,246 @@
+"""How fast whole pages are read, against the peers: many pages, one page, and a cold start.
+
+    python -m benchmarks.speed --data DIR --peers ENVIRONMENTS [--pages 12] [--rounds 3]
+
+`many`: seconds for the first pages of a set in one go, files already loaded, ours with pages in
+flight as `tierocr read` has them. `one`: each of these pages by itself. `start`: a fresh process
+from its start to the text of one page, ours with compiled networks kept from an earlier start.
+Variants take turns; ratios are within pairs. Run it with nothing else on the machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.harness import (
+    Variant,
+    begin,
+    build_result,
+    interleave,
+    ratio,
+    timing,
+    variant_record,
+)
+from benchmarks.machine import ROOT
+from benchmarks.options import conclude, parser_for, set_folders
+from benchmarks.peers.environments import interpreter, pins
+from benchmarks.peers.predictions import image_paths
+from benchmarks.peers.process import PeerProcess
+from benchmarks.readers import OUR_PACKAGES
+from benchmarks.schema import Measure, Ratio, Verdict
+from tierocr.edge.inputs import Input
+from tierocr.edge.reading import read_inputs
+from tierocr.edge.tiering import TieredReader
+from tierocr.shared.images import Limits
+from tierocr.shared.ocr.reader import Reader
+from tierocr.shared.ocr.tune import open_tuned
+from tierocr.shared.reading import read_file
+
+SETS = ("funsd_test", "sroie_train", "xfund_zh_val")
+OURS = "edge-tiny"
+PEERS = {
+    "rapidocr": ("rapidocr", ("run_rapidocr",), 8.0),
+    "faster-paddle-tiny": ("faster-paddle", ("run_faster_paddle", "--model", "tiny"), 2.0),
+}
+"""Peer -> its package, its module with options, and how many times as fast ours should be."""
+
+START_SECONDS, START_BYTES = 1.5, 350e6
+WHAT = "Seconds to read whole pages: many at once, one by one, and from a cold start"
+
+Peers = dict[str, PeerProcess]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What one part of the run measured."""
+
+    measures: list[Measure]
+    ratios: list[Ratio]
+    verdicts: list[Verdict]
+
+
+def measure_many(reader: Reader, peers: Peers, pages: dict[str, list[Path]], rounds: int) -> Found:
+    """All pages of each set in one go."""
+    cases = {f"many:{name}": paths for name, paths in pages.items()}
+    return _measure(cases, peers, rounds, lambda paths: asyncio.run(_read_many(reader, paths)))
+
+
+def measure_one(reader: Reader, peers: Peers, pages: dict[str, list[Path]], rounds: int) -> Found:
+    """Page after page, each finished before the next is begun."""
+
+    def one_by_one(paths: Sequence[Path]) -> None:
+        for path in paths:
+            read_file(path, reader)
+
+    return _measure({f"one:{n}": p for n, p in pages.items()}, peers, rounds, one_by_one)
+
+
+def measure_start(page: Path, environments: Path, rounds: int) -> Found:
+    """A fresh process each time, ours once before the first that counts."""
+    ours = [sys.executable, "-c", "from tierocr.shared.cli import main; main()", "read", str(page)]
+    package, (module, *options), _ = PEERS["rapidocr"]
+    peer = [str(interpreter(environments, package)), "-m", f"benchmarks.peers.{module}"]
+    memory: dict[str, float] = {}
+
+    def started(name: str, command: Sequence[str], said: str | None) -> Callable[[], float]:
+        def run() -> float:
+            seconds, peak = start_and_read(command, said)
+            memory[name] = max(peak, memory.get(name, 0.0))
+            return seconds
+
+        return run
+
+    samples = interleave(
+        [
+            Variant(name=OURS, run=started(OURS, ours, None)),
+            Variant(
+                name="rapidocr",
+                run=started("rapidocr", [*peer, *options, "--serve"], f"{page.resolve()}\n"),
+            ),
+        ],
+        rounds=rounds,
+    )
+    measures = [timing(name, "start", seconds) for name, seconds in samples.items()]
+    for measure in measures:
+        measure["values"]["peak_rss_bytes"] = memory[measure["variant"]]
+    wall, peak = measures[0]["values"]["seconds_median"], memory[OURS]
+    return Found(
+        measures=measures,
+        ratios=[ratio("rapidocr", OURS, "start", samples)],
+        verdicts=[
+            _bar("cold start, seconds at most", "", "start", wall, START_SECONDS, most=True),
+            _bar(
+                "peak memory of a start, bytes at most", "", "start", peak, START_BYTES, most=True
+            ),
+        ],
+    )
+
+
+def start_and_read(command: Sequence[str], said: str | None) -> tuple[float, float]:
+    """Seconds and peak resident bytes of a process that reads one page and ends."""
+    before = time.perf_counter()
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, encoding="utf-8"
+    )
+    assert process.stdin is not None
+    if said:
+        process.stdin.write(said)
+    process.stdin.close()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"{command[0]} ended with {process.returncode}")
+    return time.perf_counter() - before, 1024.0 * usage.ru_maxrss
+
+
+async def _read_many(reader: Reader, paths: Sequence[Path]) -> None:
+    tiered = TieredReader(reader)
+    try:
+        inputs = [Input(path=path, name=path.name) for path in paths]
+        async for outcome in read_inputs(tiered, inputs, Limits()):
+            if outcome.failed:
+                raise RuntimeError(f"{outcome.source.name} could not be read")
+    finally:
+        tiered.close()
+
+
+def _measure(
+    cases: dict[str, list[Path]],
+    peers: Peers,
+    rounds: int,
+    ours: Callable[[Sequence[Path]], None],
+) -> Found:
+    found = Found(measures=[], ratios=[], verdicts=[])
+    for case, paths in cases.items():
+        samples = interleave(_variants(paths, peers, ours), rounds=rounds)
+        for name, seconds in samples.items():
+            measure = timing(name, case, seconds)
+            measure["values"]["pages"] = float(len(paths))
+            found.measures.append(measure)
+        for peer in peers:
+            against = ratio(peer, OURS, case, samples)
+            found.ratios.append(against)
+            bar = f"times as fast at least ({case.partition(':')[0]})"
+            found.verdicts.append(_bar(bar, peer, case, against["median"], PEERS[peer][2]))
+    return found
+
+
+def _variants(
+    paths: Sequence[Path], peers: Peers, ours: Callable[[Sequence[Path]], None]
+) -> list[Variant]:
+    def by(peer: PeerProcess) -> Callable[[], float]:
+        return lambda: sum(peer.seconds(path) for path in paths)
+
+    return [
+        Variant(name=OURS, run=lambda: ours(paths)),
+        *(Variant(name=name, run=by(peer)) for name, peer in peers.items()),
+    ]
+
+
+def _bar(
+    bar: str, peer: str, case: str, value: float, limit: float, *, most: bool = False
+) -> Verdict:
+    passed = value <= limit if most else value >= limit
+    return Verdict(
+        bar=bar, variant=OURS, peer=peer, case=case, value=value, limit=limit, passed=passed
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command."""
+    parser = parser_for("speed", __doc__)
+    parser.add_argument("--peers", type=Path, required=True, help="the peers' environments")
+    parser.add_argument("--pages", type=int, default=12, help="of each set")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args(argv)
+    folders = set_folders(options.data, SETS)
+    pages = {folder.name: image_paths(folder)[: options.pages] for folder in folders}
+    start = begin(OUR_PACKAGES)
+    reader = open_tuned(OURS)
+    commands = {
+        name: [
+            str(interpreter(options.peers, package)),
+            "-m",
+            f"benchmarks.peers.{module}",
+            *arguments,
+            "--serve",
+        ]
+        for name, (package, (module, *arguments), _) in PEERS.items()
+    }
+    peers = {name: PeerProcess(command) for name, command in commands.items()}
+    try:
+        parts = [
+            measure_many(reader, peers, pages, options.rounds),
+            measure_one(reader, peers, pages, options.rounds),
+        ]
+    finally:
+        for peer in peers.values():
+            peer.__exit__(None, None, None)
+    parts.append(measure_start(pages[SETS[0]][0], options.peers, max(5, options.rounds)))
+    ours = {"precision": reader.info.precision, "runtime": reader.info.runtime}
+    variants = [variant_record(OURS, start, versions={}, parameters=ours)]
+    variants += [
+        variant_record(name, start, versions=pins(package), parameters={})
+        for name, (package, _, _) in PEERS.items()
+    ]
+    result = build_result(
+        "speed",
+        WHAT,
+        start=start,
+        variants=variants,
+        measures=[m for part in parts for m in part.measures],
+        ratios=[r for part in parts for r in part.ratios],
+        verdicts=[v for part in parts for v in part.verdicts],
+    )
+    return conclude(result, options.out)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""`pack.yaml` as plain values: what `models build` adds to a pack and `models fetch` leaves out.
+
+A built artefact is an INT8 one; everything else comes from a published package as it is.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tierocr.shared.models.manifest import Pack
+
+Values = dict[str, Any]
+BUILT = "int8"
+
+
+def read_values(folder: Path) -> Values:
+    """The manifest of a pack that `load_pack` has accepted."""
+    values: Values = yaml.safe_load((folder / "pack.yaml").read_text(encoding="utf-8"))
+    return values
+
+
+def copy_files(pack: Pack, values: Values, folder: Path) -> None:
+    """Copy the files that `values` lists and that stand in the pack's own folder, each checked.
+
+    Raises TierocrError `model_invalid`, OSError.
+    """
+    for name, entry in values["files"].items():
+        if not entry.get("installed"):
+            shutil.copyfile(pack.file(name), folder / name)
+
+
+def without_built(
+    values: Values, networks: Sequence[str] = (), runtimes: Sequence[str] = ()
+) -> Values:
+    """The manifest without built artefacts and the files that only they need.
+
+    `networks`, `runtimes`: only those of these networks and runtimes; none given means all. The
+    record of the build goes with the last artefact.
+    """
+    kept: list[Values] = []
+    gone: list[Values] = []
+    for artefact in values["artefacts"]:
+        asked = not networks or artefact["network"] in networks
+        asked = asked and (not runtimes or artefact["runtime"] in runtimes)
+        (gone if asked and _is_built(artefact) else kept).append(artefact)
+    unused = _files(gone) - _files(kept)
+    files = {name: entry for name, entry in values["files"].items() if name not in unused}
+    result = {**values, "files": files, "artefacts": kept}
+    if not any(_is_built(artefact) for artefact in kept):
+        result.pop("built", None)
+    return result
+
+
+def with_built(
+    values: Values,
+    artefacts: Sequence[Values],
+    digests: Mapping[str, str],
+    record: Values | None,
+) -> Values:
+    """The manifest with built artefacts, the SHA-256 of their files, and how they were made."""
+    files = {**values["files"], **{name: {"sha256": sha256} for name, sha256 in digests.items()}}
+    return {
+        **values,
+        "files": files,
+        "artefacts": [*values["artefacts"], *artefacts],
+        **({"built": record} if record else {}),
+    }
+
+
+def dump(values: Values) -> str:
+    """The text of a manifest: the given order, short entries on one line."""
+    return yaml.safe_dump(
+        values, sort_keys=False, default_flow_style=None, allow_unicode=True, width=100
+    )
+
+
+def _is_built(artefact: Values) -> bool:
+    return BUILT in artefact["precisions"]
+
+
+def _files(artefacts: Sequence[Values]) -> set[str]:
+    return {a[key] for a in artefacts for key in ("file", "weights") if a.get(key)}
