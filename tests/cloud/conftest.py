@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from io import BytesIO
 from typing import Any
 
@@ -11,6 +11,8 @@ from aiohttp.test_utils import TestClient, TestServer
 from tests.fakes.engines import painted_reader
 from tests.fakes.painted import png
 from tierocr.cloud.app import SERVICE, make_app
+from tierocr.cloud.decoding.process import COMMAND
+from tierocr.cloud.jobs.disk import Disk
 from tierocr.cloud.service import OpenModel
 from tierocr.cloud.settings import CloudSettings
 from tierocr.shared.document import Pixels
@@ -36,7 +38,12 @@ async def serve() -> AsyncIterator[Serve]:
     clients: list[Client] = []
 
     async def start(
-        open_model: OpenModel | None = None, *, wait: bool = True, **sections: dict[str, Any]
+        open_model: OpenModel | None = None,
+        *,
+        wait: bool = True,
+        decoder: Sequence[str] = COMMAND,
+        disk: Disk | None = None,
+        **sections: dict[str, Any],
     ) -> Client:
         values = {
             "auth": {"allow_anonymous": True},
@@ -46,6 +53,8 @@ async def serve() -> AsyncIterator[Serve]:
         app = make_app(
             CloudSettings.model_validate(values),
             open_model=open_model or (lambda: painted_reader()[0]),
+            decoder=decoder,
+            disk=disk,
         )
         client: Client = TestClient(TestServer(app))
         await client.start_server()

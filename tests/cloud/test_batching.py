@@ -14,8 +14,17 @@ from tierocr.shared.errors import TierocrError
 LIMITS = BatchLimits(max_entries=100, max_batch=4, max_wait=0.05, max_cost=1024)
 
 
-def entry(key: int, *, bucket: int = 64, arrived: float = 0.0, deadline: float = 1e9) -> Entry:
-    return Entry(key=key, bucket=bucket, cost=bucket, deadline=deadline, arrived=arrived)
+def entry(
+    key: int,
+    *,
+    bucket: int = 64,
+    arrived: float = 0.0,
+    deadline: float = 1e9,
+    owner: str = "",
+) -> Entry:
+    return Entry(
+        key=key, bucket=bucket, cost=bucket, deadline=deadline, arrived=arrived, owner=owner
+    )
 
 
 def batcher(*entries: Entry, limits: BatchLimits = LIMITS) -> DeadlineBatcher:
@@ -103,6 +112,70 @@ def test_a_full_queue_refuses_and_stays_as_it_was() -> None:
 def test_the_same_key_twice_is_a_mistake_of_the_caller() -> None:
     with pytest.raises(ValueError, match="queued already"):
         batcher(entry(1), entry(1))
+
+
+# Fair over owners
+
+
+def drained(queue: DeadlineBatcher) -> list[int]:
+    """Every key in the order of launching."""
+    found: list[int] = []
+    while batch := keys(queue.next_batch(0, idle=True)):
+        found += batch
+    return found
+
+
+def test_a_flood_does_not_hold_up_another_owner() -> None:
+    flood = [entry(k, bucket=256, owner="flood", deadline=1) for k in range(60)]
+    queue = batcher(*flood, entry(100, bucket=256, owner="other", deadline=50))
+    position = drained(queue).index(100)
+    assert position <= 2 * LIMITS.max_batch
+
+
+def test_who_comes_while_a_flood_is_read_is_next_in_turn() -> None:
+    queue = batcher(*(entry(k, bucket=256, owner="flood", deadline=1) for k in range(60)))
+    for _ in range(5):
+        queue.next_batch(0, idle=True)
+    queue.add(entry(100, bucket=256, owner="other", deadline=50))
+    assert drained(queue).index(100) <= 2 * LIMITS.max_batch
+
+
+def test_a_flood_in_another_bucket_does_not_hold_up_either() -> None:
+    flood = [entry(k, bucket=64, owner="flood", deadline=1) for k in range(90)]
+    queue = batcher(*flood, entry(100, bucket=512, owner="other", deadline=50))
+    assert drained(queue).index(100) <= 2 * LIMITS.max_cost // 64
+
+
+def test_owners_with_the_same_backlog_get_the_same_share() -> None:
+    queue = batcher(*(entry(k, bucket=128, owner="ab"[k >= 40], deadline=k) for k in range(80)))
+    first = drained(queue)[:40]
+    assert abs(sum(k < 40 for k in first) - 20) <= LIMITS.max_cost // 128
+
+
+def test_having_waited_long_in_an_empty_house_earns_nothing() -> None:
+    queue = batcher(*(entry(k, owner="a") for k in range(8)))
+    drained(queue)
+    queue.add(entry(20, owner="a", deadline=1))
+    queue.add(entry(21, owner="b", deadline=2))
+    assert keys(queue.next_batch(0, idle=True)) == [20, 21]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.sampled_from([64, 128, 512])), min_size=1, max_size=90
+    )
+)
+def test_no_owner_waits_for_more_than_a_round_of_the_others(work: list[tuple[str, int]]) -> None:
+    queue = batcher(*(entry(k, bucket=b, owner=o) for k, (o, b) in enumerate(work)))
+    done: dict[str, int] = {"a": 0, "b": 0, "c": 0}
+    left = {o: sum(o == owner for owner, _ in work) for o in done}
+    while batch := queue.next_batch(0, idle=True).batch:
+        for one in batch:
+            done[one.owner] += one.cost
+            left[one.owner] -= 1
+        waiting = [done[o] for o in done if left[o]]
+        if waiting:  # nobody with work left is far behind anybody who was served
+            assert max(done.values()) - min(waiting) <= 3 * LIMITS.max_cost
 
 
 @dataclass

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from aiohttp import BodyPartReader, ClientPayloadError, web
@@ -20,6 +20,8 @@ from tierocr.shared.errors import TierocrError
 
 FILE_FIELD = "file"
 _CHUNK = 1 << 16
+_FORM_OVERHEAD = 1 << 20
+_PART_COST = 256
 _LONGEST_NAME = 255
 R = TypeVar("R")
 
@@ -39,6 +41,64 @@ async def read_upload(request: web.Request, limit: int, deadline: float) -> tupl
         return await read_body(request, limit, deadline), "document"
     _check_announced(request, limit)
     return await _in_time(_read_form(request, limit), deadline)
+
+
+class Part:
+    """One part of a form, read in chunks so that nothing is held whole. `filename`: what its sender
+    calls it, None for a field that is no file.
+    """
+
+    def __init__(self, part: BodyPartReader, budget: Budget) -> None:
+        """`budget`: what all parts share."""
+        self._part, self._budget = part, budget
+        self.filename = part.filename
+
+    async def read(self) -> bytes:
+        """The next chunk, empty at the end. Raises TierocrError `too_large`."""
+        chunk: bytes = await self._part.read_chunk(_CHUNK)
+        self._budget.spend(len(chunk))
+        return chunk
+
+
+class Budget:
+    """A number of bytes that may come."""
+
+    def __init__(self, most: int) -> None:
+        """All of it is left."""
+        self._most = self._left = most
+
+    def spend(self, count: int) -> None:
+        """So many have come. Raises TierocrError `too_large`."""
+        self._left -= count
+        if self._left < 0:
+            raise _too_large(self._most)
+
+
+async def read_parts(
+    request: web.Request, limit: int, deadline: float, take: Callable[[Part], Awaitable[None]]
+) -> None:
+    """Hand each part of a form to `take`; what that leaves of a part is skipped. `limit` bounds all
+    parts together.
+
+    Raises like `read_body`, and whatever `take` raises.
+    """
+    _check_announced(request, limit + _FORM_OVERHEAD)
+    await _in_time(_hand_over(request, Budget(limit), take), deadline)
+
+
+async def _hand_over(
+    request: web.Request, budget: Budget, take: Callable[[Part], Awaitable[None]]
+) -> None:
+    await _send_continue(request)
+    form = await request.multipart()
+    while (found := await form.next()) is not None:
+        if not isinstance(found, BodyPartReader):
+            raise TierocrError("bad_request", "forms inside forms are not read")
+        budget.spend(_PART_COST)  # or empty parts could come without end
+        part = Part(found, budget)
+        await take(part)
+        while await part.read():
+            pass
 
 
 def _check_announced(request: web.Request, limit: int) -> None:

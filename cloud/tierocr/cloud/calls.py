@@ -10,7 +10,8 @@ from aiohttp import web
 
 @dataclass(slots=True)
 class Call:
-    """`started`: monotonic second at which it came. `notes`: what its log line should add.
+    """`started`: monotonic second at which it came. `caller`: the device that its token is of.
+    `notes`: what its log line should add.
 
     `continued`: the client was told to send the body that it announced. `code`: "ok", or the error
     code that it was answered with.
@@ -18,6 +19,7 @@ class Call:
 
     id: str
     started: float = field(default_factory=time.monotonic)
+    caller: str = "anonymous"
     notes: dict[str, object] = field(default_factory=dict)
     continued: bool = False
     code: str = "ok"

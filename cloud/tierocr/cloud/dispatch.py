@@ -117,10 +117,13 @@ class Dispatcher:
         """Seconds until a crop that comes now would be read, judged by the last batches."""
         return self._pace * (len(self._jobs) + self._at_device)
 
-    async def read(self, crop: Pixels, *, bucket: int, content: int, deadline: float) -> Answer:
+    async def read(
+        self, crop: Pixels, *, bucket: int, content: int, deadline: float, owner: str = ""
+    ) -> Answer:
         """Read one crop, together with others of its bucket.
 
-        `content`: its own width in input columns. `deadline`: in seconds of the clock. Raises
+        `content`: its own width in input columns. `deadline`: in seconds of the clock. `owner`:
+        whose share of the device it takes. Raises
         TierocrError `deadline_exceeded`, `over_capacity`, `unavailable`, or what the reader raised.
         """
         if not self.running:
@@ -131,6 +134,7 @@ class Dispatcher:
             cost=max(bucket, content),
             deadline=deadline,
             arrived=self._clock(),
+            owner=owner,
         )
         self._batcher.add(entry)
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()

@@ -14,9 +14,10 @@ from tierocr.cloud.bodies import defer_continue, read_body, read_upload
 from tierocr.cloud.calls import CALL
 from tierocr.cloud.metrics import Metrics
 from tierocr.cloud.service import READY, Service
-from tierocr.cloud.settings import CloudSettings
+from tierocr.cloud.settings import CloudSettings, JobSettings
 from tierocr.shared.document import FAILED, Document
 from tierocr.shared.errors import TierocrError
+from tierocr.shared.export import FORMATS as EXPORTS
 from tierocr.shared.export.json import to_json
 from tierocr.shared.protocol import CONTENT_TYPE, FORMATS, VERSION, pack_reply, unpack_request
 
@@ -58,7 +59,7 @@ class Handlers:
             body = await read_body(request, limits.refine_body_bytes, deadline)
             message = unpack_request(body, limits.wire())
             request[CALL].notes["regions"] = len(message.regions)
-            reply = await self._service.refine(message, deadline)
+            reply = await self._service.refine(message, deadline, request[CALL].caller)
         return web.Response(body=pack_reply(reply), content_type=CONTENT_TYPE)
 
     async def ocr(self, request: web.Request) -> web.Response:
@@ -89,6 +90,7 @@ class Handlers:
                 "formats": list(FORMATS),
                 "limits": limits.model_dump(mode="json"),
                 "batching": batching.model_dump(mode="json"),
+                "jobs": jobs_of(self._settings.jobs),
             }
         )
 
@@ -105,6 +107,13 @@ class Handlers:
         """`GET /metrics` in the Prometheus text format."""
         body = self._metrics.exposition(self._service.depths())
         return web.Response(body=body, headers={"Content-Type": _METRICS_TYPE})
+
+
+def jobs_of(jobs: JobSettings) -> dict[str, object] | None:
+    """What `/v1/capabilities` says about jobs; None where there are none."""
+    if jobs.folder is None:
+        return None
+    return {"formats": list(EXPORTS), "limits": jobs.model_dump(mode="json", exclude={"folder"})}
 
 
 def _deadline(request: web.Request, usual_ms: int, most_ms: int) -> float:

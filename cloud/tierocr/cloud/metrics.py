@@ -78,6 +78,12 @@ class Metrics:
         self._missed = Counter(
             "tierocr_deadline_missed", "Crops and files not read in time.", registry=in_registry
         )
+        self._decoders_lost = Counter(
+            "tierocr_decoders_lost",
+            "Decoder processes that died, hung or were not to be trusted.",
+            ("reason",),
+            registry=in_registry,
+        )
         self._engine = Gauge(
             "tierocr_engine_info",
             "What runs, always 1.",
@@ -112,6 +118,10 @@ class Metrics:
     def missed(self) -> None:
         """One piece of work that was not done in time."""
         self._missed.inc()
+
+    def decoder_lost(self, reason: str) -> None:
+        """One decoder process was lost: `time`, `killed`, `crashed` or `strange`."""
+        self._decoders_lost.labels(reason).inc()
 
     def engine(self, info: EngineInfo) -> None:
         """What runs from now on."""

@@ -68,7 +68,8 @@ def authentication(settings: CloudSettings, tokens: TokenFile | None) -> Middlew
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         route = _route(request)
         if route is not None and route not in OPEN:
-            request[CALL].notes["caller"] = _caller(request, route, settings, tokens)
+            call = request[CALL]
+            call.caller = call.notes["caller"] = _caller(request, route, settings, tokens)
         return await handler(request)
 
     return middleware

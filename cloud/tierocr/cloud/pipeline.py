@@ -61,24 +61,24 @@ class Pipeline:
         self._dispatcher, self._decoders, self._metrics = dispatcher, decoders, metrics
         self._facts, self._limits, self._clock = facts, limits, clock
 
-    async def refine(self, region: RegionImage, deadline: float) -> Answered:
+    async def refine(self, region: RegionImage, deadline: float, owner: str = "") -> Answered:
         """Read a region before `deadline` (seconds of the clock); what goes wrong with it is its
-        answer.
+        answer. `owner`: whose share of the device it takes.
         """
         try:
-            return await self._refine(region, deadline)
+            return await self._refine(region, deadline, owner)
         except TierocrError as error:
             failure = Failure(code=error.code, message=error.message)
             return Answered(refined=Refined(id=region.id, error=failure))
 
-    async def _refine(self, region: RegionImage, deadline: float) -> Answered:
+    async def _refine(self, region: RegionImage, deadline: float, owner: str) -> Answered:
         loop = asyncio.get_running_loop()
         decoded = await loop.run_in_executor(self._decoders, self._decode, region, deadline)
         crop, ways, decode_seconds = decoded
         self._metrics.stage("decode", decode_seconds)
-        answers = await self._read_all(ways, deadline)
+        answers = await self._read_all(ways, deadline, owner)
         if _doubtful(answers) and (inner := inner_way(crop, region.margin, self._facts)):
-            answers += await self._read_again(inner, deadline)
+            answers += await self._read_again(inner, deadline, owner)
         started = self._clock()
         refined = _best(region.id, answers)
         post_seconds = self._clock() - started
@@ -102,11 +102,17 @@ class Pipeline:
         ways = ways_of(crop, region.angle, self._facts)
         return crop, ways, self._clock() - started
 
-    async def _read_all(self, ways: list[Way], deadline: float) -> list[tuple[Way, Answer]]:
+    async def _read_all(
+        self, ways: list[Way], deadline: float, owner: str
+    ) -> list[tuple[Way, Answer]]:
         """The ways that could be read, at least one. Raises the first error when none could."""
         tasks = [
             self._dispatcher.read(
-                way.pixels, bucket=way.bucket, content=way.content, deadline=deadline
+                way.pixels,
+                bucket=way.bucket,
+                content=way.content,
+                deadline=deadline,
+                owner=owner,
             )
             for way in ways
         ]
@@ -119,10 +125,10 @@ class Pipeline:
                 raise result
         return answers
 
-    async def _read_again(self, way: Way, deadline: float) -> list[tuple[Way, Answer]]:
+    async def _read_again(self, way: Way, deadline: float, owner: str) -> list[tuple[Way, Answer]]:
         """A second view; what goes wrong with it does not matter, there is an answer already."""
         try:
-            return await self._read_all([way], deadline)
+            return await self._read_all([way], deadline, owner)
         except TierocrError:
             return []
 

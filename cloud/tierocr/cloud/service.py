@@ -17,6 +17,7 @@ import numpy as np
 
 from tierocr.cloud.admission import Bound
 from tierocr.cloud.batching import BatchLimits, DeadlineBatcher
+from tierocr.cloud.decoding.source import PageSource
 from tierocr.cloud.device import Device
 from tierocr.cloud.dispatch import Dispatcher
 from tierocr.cloud.files import FileReader
@@ -42,9 +43,16 @@ OpenModel = Callable[[], Reader]
 class Service:
     """One model on one device, and everything that feeds it. Owned by one event loop."""
 
-    def __init__(self, settings: CloudSettings, open_model: OpenModel, metrics: Metrics) -> None:
-        """`open_model` is called once, in the device's thread."""
+    def __init__(
+        self,
+        settings: CloudSettings,
+        open_model: OpenModel,
+        metrics: Metrics,
+        source: PageSource,
+    ) -> None:
+        """`open_model` is called once, in the device's thread. `source` decodes whole files."""
         self._settings, self._open_model, self._metrics = settings, open_model, metrics
+        self._source = source
         limits = settings.limits
         self.crops = Bound(settings.batching.max_queue_crops, "crops")
         self.requests = Bound(limits.requests, "requests")
@@ -85,6 +93,7 @@ class Service:
         if self._dispatcher is not None:
             await self._dispatcher.stop()
         self._device.close()
+        self._source.close()
         for threads in (self._decoders, self._file_threads):
             threads.shutdown(wait=False, cancel_futures=True)
 
@@ -102,6 +111,18 @@ class Service:
             raise TierocrError("unavailable", "the model is still loading")
         return self._info
 
+    @property
+    def file_reader(self) -> FileReader:
+        """Reads whole files. Raises TierocrError `unavailable` before the model is loaded."""
+        if self._file_reader is None:
+            raise TierocrError("unavailable", "the model is still loading")
+        return self._file_reader
+
+    @property
+    def busy(self) -> bool:
+        """Whether somebody waits for a region or a file."""
+        return bool(self.crops.taken or self.files.taken)
+
     def require_ready(self) -> None:
         """Raise TierocrError `unavailable` unless requests are taken."""
         if self.state != READY:
@@ -116,8 +137,8 @@ class Service:
         wait = self._dispatcher.expected_wait() if self._dispatcher else 1.0
         return max(1, min(LONGEST_RETRY, math.ceil(wait)))
 
-    async def refine(self, request: RefineRequest, deadline: float) -> RefineReply:
-        """Read the regions; those that are not read in time say so in their own answer.
+    async def refine(self, request: RefineRequest, deadline: float, owner: str = "") -> RefineReply:
+        """Read the regions for `owner`; those that are not read in time say so in their own answer.
 
         Raises TierocrError `deadline_exceeded` when none can be, `over_capacity`, `unavailable`.
         """
@@ -132,7 +153,7 @@ class Service:
                 raise TierocrError("deadline_exceeded", "the queue is longer than the deadline")
             # Some of the time is kept for the answer's way back.
             until = deadline - min(_SLACK, remaining / 10)
-            answers = await self._refine_until(pipeline, request.regions, until)
+            answers = await self._refine_until(pipeline, request.regions, until, owner)
         late = [a for a in answers if a.refined.error and a.refined.error.code == _LATE.code]
         if answers and len(late) == len(answers):
             raise TierocrError(_LATE.code, _LATE.message)
@@ -148,19 +169,17 @@ class Service:
         `unavailable`.
         """
         self.require_ready()
-        if self._file_reader is None:
-            raise TierocrError("unavailable", "the model is still loading")
         try:
-            return await self._file_reader.read(data, name, deadline)
+            return await self.file_reader.read(data, name, deadline)
         except TierocrError as error:
             if error.code == _LATE.code:
                 self._metrics.missed()
             raise
 
     async def _refine_until(
-        self, pipeline: Pipeline, regions: tuple[RegionImage, ...], until: float
+        self, pipeline: Pipeline, regions: tuple[RegionImage, ...], until: float, owner: str
     ) -> list[Answered]:
-        tasks = [asyncio.create_task(pipeline.refine(region, until)) for region in regions]
+        tasks = [asyncio.create_task(pipeline.refine(region, until, owner)) for region in regions]
         try:
             if tasks:
                 await asyncio.wait(tasks, timeout=max(0.0, until - time.monotonic()))
@@ -201,7 +220,7 @@ class Service:
             limits=limits.region(),
         )
         self._file_reader = FileReader(
-            reader, self._device, self._file_threads, limits=limits.file()
+            reader, self._device, self._file_threads, self._source, limits=limits.file()
         )
         self._info = reader.info
         self._metrics.engine(reader.info)

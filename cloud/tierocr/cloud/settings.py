@@ -8,8 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from tierocr.cloud.decoding import SUPPORTED
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.images import Limits
 from tierocr.shared.protocol import WireLimits
@@ -100,6 +101,77 @@ class LimitSettings(Section):
         )
 
 
+class DecodingSettings(Section):
+    """How whole files are decoded. `processes`: in processes of their own, by default wherever the
+    system can do that (Linux); else in threads, without the bounds that follow.
+
+    `memory_bytes`: what one may use beyond its start. `page_seconds`: how long one page, or the
+    opening of a file, may take.
+    """
+
+    processes: bool = SUPPORTED
+    memory_bytes: int = Field(default=2048 * MIB, ge=16 * MIB)
+    page_seconds: float = Field(default=30, gt=0, le=3600)
+
+    @field_validator("processes")
+    @classmethod
+    def _supported(cls, value: bool) -> bool:
+        if value and not SUPPORTED:
+            raise ValueError("decoder processes are not supported on this system")
+        return value
+
+
+class JobSettings(Section):
+    """Jobs of many files; without a `folder` to keep them in there are none.
+
+    Each file is bound by `limits.file_*`. `unfinished_per_device`, `kept_per_device`: jobs of one
+    token that wait or are read, and all that are kept. `store_bytes`: uploads and results of all
+    jobs; `free_bytes`: what must stay free on the disk. `keep_seconds`: how long results are kept.
+    `uploads`, `streams`: how many jobs may be handed in, and be watched, at once.
+    `give_way_seconds`: how long a page of a job waits at most while requests are under way.
+    """
+
+    folder: Path | None = None
+    files: int = Field(default=100, ge=1, le=10_000)
+    body_bytes: int = Field(default=500 * MIB, ge=1024)
+    unfinished_per_device: int = Field(default=8, ge=1)
+    kept_per_device: int = Field(default=200, ge=1)
+    store_bytes: int = Field(default=10_240 * MIB, ge=1024)
+    free_bytes: int = Field(default=64 * MIB, ge=0)
+    keep_seconds: float = Field(default=86_400, gt=0)
+    uploads: int = Field(default=4, ge=1)
+    upload_seconds: float = Field(default=600, gt=0)
+    streams: int = Field(default=64, ge=1)
+    keep_alive_seconds: float = Field(default=15, gt=0)
+    give_way_seconds: float = Field(default=1, ge=0)
+
+
+class QuotaSettings(Section):
+    """What one device may ask for by itself; 0 a second means no limit. Beyond it: 429."""
+
+    requests_per_second: float = Field(default=0, ge=0)
+    requests_burst: float = Field(default=20, ge=1)
+    regions_per_second: float = Field(default=0, ge=0)
+    regions_burst: float = Field(default=1000, ge=1)
+
+    @property
+    def requests(self) -> Rate:
+        """Of requests."""
+        return Rate(per_second=self.requests_per_second, burst=self.requests_burst)
+
+    @property
+    def regions(self) -> Rate:
+        """Of regions, in whatever number of requests."""
+        return Rate(per_second=self.regions_per_second, burst=self.regions_burst)
+
+
+class IdempotencySettings(Section):
+    """How long, and how many bytes of, answers are kept for clients that send again."""
+
+    keep_seconds: float = Field(default=600, ge=0)
+    most_bytes: int = Field(default=64 * MIB, ge=0)
+
+
 class AuthSettings(Section):
     """Who may ask. One of the two must be chosen: a service open to all is never an accident."""
 
@@ -150,6 +222,8 @@ class CloudSettings(Section):
     model: ModelSettings = ModelSettings()
     batching: BatchingSettings = BatchingSettings()
     limits: LimitSettings = LimitSettings()
+    decoding: DecodingSettings = DecodingSettings()
+    jobs: JobSettings = JobSettings()
     auth: AuthSettings = AuthSettings()
     metrics: MetricsSettings = MetricsSettings()
     stop: StopSettings = StopSettings()

@@ -279,3 +279,9 @@ def test_many_threads_at_once(pdf_page: Bytes, decode_one: DecodeOne) -> None:
     with ThreadPoolExecutor(4) as pool:
         for page in pool.map(decode_one, [data] * 24):
             assert np.array_equal(page.pixels, expected)
+
+
+def test_pages_from_the_middle_on(make_pdf: Bytes, stream: Bytes) -> None:
+    data = many_pages(3, make_pdf, stream)
+    assert [p.index for p in decode_pages(data, limits=Limits(), first=1)] == [1, 2]
+    assert list(decode_pages(data, limits=Limits(), first=3)) == []

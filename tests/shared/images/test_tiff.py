@@ -148,3 +148,14 @@ def test_a_cut_second_page_does_not_show_the_first(encode: Encode) -> None:
     first, second = decode_pages(bytes(data), limits=Limits())
     assert isinstance(first, PageImage)
     assert isinstance(second, PageFailure)
+
+
+@pytest.mark.parametrize("first", range(5))
+def test_pages_from_the_middle_on(encode: Encode, first: int) -> None:
+    data = pages_of(*(grey(20 + n, 10, 40 * n) for n in range(3)), encode=encode)
+    every = list(decode_pages(data, limits=Limits()))
+    some = list(decode_pages(data, limits=Limits(), first=first))
+    assert [p.index for p in some] == [p.index for p in every[first:]]
+    for ours, theirs in zip(some, every[first:], strict=True):
+        assert isinstance(ours, PageImage) and isinstance(theirs, PageImage)
+        np.testing.assert_array_equal(ours.pixels, theirs.pixels)

@@ -18,13 +18,14 @@ from tierocr.shared.images.sniff import sniff
 
 
 def decode_pages(
-    data: bytes, *, limits: Limits, text_layer: bool = False
+    data: bytes, *, limits: Limits, text_layer: bool = False, first: int = 0
 ) -> Iterator[PageImage | PageFailure]:
     """Decode a file page by page; nothing is decoded before its page is asked for.
 
     In a PDF or TIFF a page that is bad or too large comes as a PageFailure and the others go on; a
-    file of one picture raises instead. `text_layer`: fill in the text that a PDF page carries. An
-    iterator that is not read to its end should be closed.
+    file of one picture raises instead. `text_layer`: fill in the text that a PDF page carries.
+    `first`: the index of the page to begin with; those before it are not decoded. An iterator that
+    is not read to its end should be closed.
 
     Raises TierocrError, here or at the first page: `bad_image`, `unsupported_format`, `encrypted`,
     `too_large` (bytes, pages, or the pixels of a picture).
@@ -32,10 +33,10 @@ def decode_pages(
     limits.check_bytes(len(data))
     kind = sniff(data)
     if kind == "pdf":
-        return decode_pdf(data, limits, text_layer)
+        return decode_pdf(data, limits, text_layer, first)
     if kind == "tiff":
-        return decode_tiff(data, limits)
-    return _one_picture(data, kind, limits)
+        return decode_tiff(data, limits, first)
+    return _one_picture(data, kind, limits) if first == 0 else iter(())
 
 
 def page_count(data: bytes, limits: Limits) -> int | None:

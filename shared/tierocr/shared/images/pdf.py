@@ -36,13 +36,15 @@ _LOCKED = (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY)
 _PDFIUM = threading.RLock()
 
 
-def decode_pdf(data: bytes, limits: Limits, text_layer: bool) -> Iterator[PageImage | PageFailure]:
-    """Render the pages of a PDF one by one.
+def decode_pdf(
+    data: bytes, limits: Limits, text_layer: bool, first: int = 0
+) -> Iterator[PageImage | PageFailure]:
+    """Render the pages of a PDF one by one, beginning with the page of index `first`.
 
     Raises TierocrError `bad_image`, `encrypted`, or `too_large` past the page limit.
     """
     with _document(data, limits) as document:
-        for index in range(_page_count(document)):
+        for index in range(first, _page_count(document)):
             # No name holds the page, or it would live on while the next one is rendered.
             yield _page_or_failure(document, index, limits, text_layer)
 

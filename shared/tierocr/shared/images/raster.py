@@ -76,8 +76,8 @@ def decode_picture(data: bytes, kind: str, limits: Limits) -> PageImage:
     )
 
 
-def decode_tiff(data: bytes, limits: Limits) -> Iterator[PageImage | PageFailure]:
-    """Decode the pages of a TIFF one by one.
+def decode_tiff(data: bytes, limits: Limits, first: int = 0) -> Iterator[PageImage | PageFailure]:
+    """Decode the pages of a TIFF one by one, beginning with the page of index `first`.
 
     Raises TierocrError `bad_image` when the first header is damaged, `too_large` past the page
     limit.
@@ -86,9 +86,9 @@ def decode_tiff(data: bytes, limits: Limits) -> Iterator[PageImage | PageFailure
     image = open_image(data, "tiff")
     if not chain.frames:
         raise TierocrError("bad_image", "the TIFF file has no page")
-    for index, frame in enumerate(chain.frames):
+    for index, frame in enumerate(chain.frames[first:], first):
         yield _tiff_page(image, index, frame, limits)
-    if chain.broken:
+    if chain.broken and first <= len(chain.frames):
         error = TierocrError("bad_image", "the list of pages is damaged; there may have been more")
         yield page_failure(len(chain.frames), error)
 
