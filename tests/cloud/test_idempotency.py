@@ -103,6 +103,15 @@ async def test_an_error_is_not_kept() -> None:
     assert await answers.answer(A, b"content", Work(), 0) == b"answer"
 
 
+async def test_an_answer_that_is_not_final_is_given_and_not_kept() -> None:
+    answers: AnswerStore[bytes] = AnswerStore(
+        most_bytes=1000, keep_seconds=60, size=len, is_final=lambda answer: answer != b"partly"
+    )
+    assert await answers.answer(A, b"content", Work(b"partly"), 0) == b"partly"
+    assert await answers.answer(A, b"content", Work(b"whole"), 0) == b"whole"
+    assert await answers.answer(A, b"content", Work(b"other"), 0) == b"whole"
+
+
 async def test_answers_are_forgotten_after_their_time() -> None:
     answers, work = store(keep_seconds=10), Work()
     await answers.answer(A, b"content", work, 0)

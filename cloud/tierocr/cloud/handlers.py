@@ -7,21 +7,35 @@ raises errors for the middleware to turn into problem documents.
 from __future__ import annotations
 
 import re
+import time
+from dataclasses import replace
 
 from aiohttp import web
 
 from tierocr.cloud.bodies import defer_continue, read_body, read_upload
-from tierocr.cloud.calls import CALL
+from tierocr.cloud.calls import CALL, Call
+from tierocr.cloud.idempotency import AnswerStore
 from tierocr.cloud.metrics import Metrics
+from tierocr.cloud.quotas import Quotas
 from tierocr.cloud.service import READY, Service
 from tierocr.cloud.settings import CloudSettings, JobSettings
 from tierocr.shared.document import FAILED, Document
-from tierocr.shared.errors import TierocrError
+from tierocr.shared.errors import ERROR_CODES, TierocrError
 from tierocr.shared.export import FORMATS as EXPORTS
 from tierocr.shared.export.json import to_json
-from tierocr.shared.protocol import CONTENT_TYPE, FORMATS, VERSION, pack_reply, unpack_request
+from tierocr.shared.protocol import (
+    CONTENT_TYPE,
+    FORMATS,
+    VERSION,
+    RefineReply,
+    RefineRequest,
+    pack_reply,
+    pack_request,
+    unpack_request,
+)
 
 _WHOLE_NUMBER = re.compile("-?[0-9]{1,12}")
+_KEY = re.compile("[!-~]{1,255}")
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -31,6 +45,14 @@ class Handlers:
     def __init__(self, settings: CloudSettings, service: Service, metrics: Metrics) -> None:
         """See the module."""
         self._settings, self._service, self._metrics = settings, service, metrics
+        self._requests = Quotas(settings.quotas.requests, "requests")
+        self._regions = Quotas(settings.quotas.regions, "regions")
+        self._answers = AnswerStore[RefineReply](
+            most_bytes=settings.idempotency.most_bytes,
+            keep_seconds=settings.idempotency.keep_seconds,
+            size=lambda reply: len(pack_reply(reply)),
+            is_final=_is_final,
+        )
 
     def routes(self) -> list[web.RouteDef]:
         """All routes."""
@@ -52,15 +74,35 @@ class Handlers:
             raise TierocrError("unsupported_format", f"send {CONTENT_TYPE}")
         deadline = _deadline(request, limits.refine_deadline_ms, limits.refine_deadline_max_ms)
         self._service.require_ready()
+        call = request[CALL]
+        self._requests.take(call.caller, 1, call.started)
         with self._service.requests.hold(retry_after=self._service.retry_after()):
             # A full queue is told at once, before the body is read and anything is decoded.
             with self._service.crops.hold(retry_after=self._service.retry_after()):
                 pass
             body = await read_body(request, limits.refine_body_bytes, deadline)
             message = unpack_request(body, limits.wire())
-            request[CALL].notes["regions"] = len(message.regions)
-            reply = await self._service.refine(message, deadline, request[CALL].caller)
+            call.notes["regions"] = len(message.regions)
+            # before a kept answer is looked up: sending again is no way around the quota
+            self._regions.take(call.caller, len(message.regions), time.monotonic())
+            reply = await self._answer(message, deadline, call, _key(request))
         return web.Response(body=pack_reply(reply), content_type=CONTENT_TYPE)
+
+    async def _answer(
+        self, message: RefineRequest, deadline: float, call: Call, key: str | None
+    ) -> RefineReply:
+        """The answer to this request, or to an earlier one with the same key and content."""
+
+        async def work() -> RefineReply:
+            return await self._service.refine(message, deadline, call.caller)
+
+        if key is None:
+            return await work()
+        # everything but the request's id, which each sending has anew
+        content = pack_request(replace(message, request_id=""))
+        reply = await self._answers.answer((call.caller, key), content, work, time.monotonic())
+        call.notes["replayed"] = reply.request_id != message.request_id
+        return replace(reply, request_id=message.request_id)
 
     async def ocr(self, request: web.Request) -> web.Response:
         """`POST /v1/ocr`: a file in, a document out."""
@@ -127,6 +169,20 @@ def _deadline(request: web.Request, usual_ms: int, most_ms: int) -> float:
     if budget <= 0:
         raise TierocrError("deadline_exceeded", "the deadline has passed already")
     return request[CALL].started + budget / 1000
+
+
+def _is_final(reply: RefineReply) -> bool:
+    """Whether sending again could bring nothing more."""
+    errors = (result.error for result in reply.results if result.error is not None)
+    return not any(ERROR_CODES[error.code].retryable for error in errors)
+
+
+def _key(request: web.Request) -> str | None:
+    """The Idempotency-Key, if the client sent one."""
+    key = request.headers.get("Idempotency-Key")
+    if key is not None and not _KEY.fullmatch(key):
+        raise TierocrError("bad_request", "Idempotency-Key is up to 255 visible characters")
+    return key
 
 
 def _raise_failed(document: Document) -> None:

@@ -39,12 +39,18 @@ class AnswerStore(Generic[T]):
     """Answers by key. Not thread-safe: owned by one event loop."""
 
     def __init__(
-        self, *, most_bytes: int, keep_seconds: float, size: Callable[[T], int]
+        self,
+        *,
+        most_bytes: int,
+        keep_seconds: float,
+        size: Callable[[T], int],
+        is_final: Callable[[T], bool] = lambda _: True,
     ) -> None:
         """`most_bytes` bounds all kept answers together, by what `size` says of each; the oldest
-        go first.
+        go first. An answer that is not `is_final` is given and not kept.
         """
-        self._most_bytes, self._keep_seconds, self._size = most_bytes, keep_seconds, size
+        self._most_bytes, self._keep_seconds = most_bytes, keep_seconds
+        self._size, self._is_final = size, is_final
         self._kept: OrderedDict[Key, _Kept[T]] = OrderedDict()
         self._bytes = 0
         self.replayed = 0
@@ -79,6 +85,9 @@ class AnswerStore(Generic[T]):
             _tell(kept.answer, error)
             raise
         kept.answer.set_result(answer)
+        if not self._is_final(answer):
+            self._drop(key)
+            return answer
         grown = self._size(answer)
         kept.size += grown
         self._bytes += grown

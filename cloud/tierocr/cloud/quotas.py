@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from tierocr.shared.errors import TierocrError
 
-
 _ROUNDING = 1e-6  # of floating point: who comes when told to is let in
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from tierocr.cloud.decoding import SUPPORTED
+from tierocr.cloud.quotas import Rate
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.images import Limits
 from tierocr.shared.protocol import WireLimits
@@ -224,6 +225,8 @@ class CloudSettings(Section):
     limits: LimitSettings = LimitSettings()
     decoding: DecodingSettings = DecodingSettings()
     jobs: JobSettings = JobSettings()
+    quotas: QuotaSettings = QuotaSettings()
+    idempotency: IdempotencySettings = IdempotencySettings()
     auth: AuthSettings = AuthSettings()
     metrics: MetricsSettings = MetricsSettings()
     stop: StopSettings = StopSettings()
