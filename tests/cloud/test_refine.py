@@ -214,6 +214,20 @@ class TestAdmission:
         metrics = await (await client.get("/metrics")).text()
         assert 'tierocr_shed_total{reason="over_capacity"} 1.0' in metrics
 
+    async def test_a_queue_that_would_take_too_long_is_503(self, serve: Serve) -> None:
+        reader, _ = painted_reader(slow(0.1))
+        client = await serve(lambda: reader, batching={"max_batch": 1, "max_queue_ms": 500})
+        await _reads(client)  # the pace is measured: a tenth of a second a crop
+        many = body_of(*(region(str(i), paint("ab" * i)) for i in range(1, 12)))
+        first = asyncio.create_task(post(client, many))
+        await asyncio.sleep(0.15)
+        refused = await post(client, body_of(region("x", paint("ab"))))
+        assert refused.status == 503
+        assert "queue is" in (await problem_of(refused))["detail"]
+        assert 1 <= int(refused.headers["Retry-After"]) <= 4
+        assert (await first).status == 200
+        await _reads(client)
+
     async def test_a_client_that_hangs_up_frees_its_place(self, serve: Serve) -> None:
         gate, reader = _gated()
         client = await serve(lambda: reader, batching={"max_queue_crops": 2}, limits={"regions": 2})

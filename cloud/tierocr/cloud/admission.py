@@ -1,14 +1,27 @@
-"""How much may be in the service at once.
+"""How much may be in the service at once, and when those who are turned away should come again.
 
 Counts what was let in until it leaves again; must not know what it is.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tierocr.shared.errors import TierocrError
+
+LONGEST_RETRY = 30
+"""Seconds; nobody is told to stay away for longer, since what is expected may change."""
+
+
+def come_again(wait: float, luck: float) -> int:
+    """Whole seconds for Retry-After: the expected wait, spread so that those who are turned away
+    together do not come back together.
+
+    `wait`: seconds until there is room; `luck`: 0 to 1, another for each caller.
+    """
+    return max(1, min(LONGEST_RETRY, math.ceil(wait * (1 + luck / 2) + luck)))
 
 
 class Busy(TierocrError):

@@ -113,9 +113,12 @@ class Dispatcher:
         """Waiting crops by bucket."""
         return self._batcher.depths()
 
-    def expected_wait(self) -> float:
-        """Seconds until a crop that comes now would be read, judged by the last batches."""
-        return self._pace * (len(self._jobs) + self._at_device)
+    def expected_wait(self, ahead: int = 0) -> float:
+        """Seconds until a crop that comes now would be read, judged by the last batches.
+
+        `ahead`: crops known to be before it, where that is more than have come here yet.
+        """
+        return self._pace * max(ahead, len(self._jobs) + self._at_device)
 
     async def read(
         self, crop: Pixels, *, bucket: int, content: int, deadline: float, owner: str = ""

@@ -78,6 +78,7 @@ class Handlers:
         self._requests.take(call.caller, 1, call.started)
         with self._service.requests.hold(retry_after=self._service.retry_after()):
             # A full queue is told at once, before the body is read and anything is decoded.
+            self._service.require_room()
             with self._service.crops.hold(retry_after=self._service.retry_after()):
                 pass
             body = await read_body(request, limits.refine_body_bytes, deadline)

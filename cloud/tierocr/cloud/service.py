@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
+import random
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from tierocr.cloud.admission import Bound
+from tierocr.cloud.admission import Bound, Busy, come_again
 from tierocr.cloud.batching import BatchLimits, DeadlineBatcher
 from tierocr.cloud.decoding.source import PageSource
 from tierocr.cloud.device import Device
@@ -32,7 +32,6 @@ from tierocr.shared.ocr.reader import Reader
 from tierocr.shared.protocol import Refined, RefineReply, RefineRequest, RegionImage
 
 LOADING, READY, DRAINING, FAILED = "loading", "ready", "draining", "failed"
-LONGEST_RETRY = 30
 _SLACK = 0.05
 _TIMINGS = ("queue_ms", "decode_ms", "infer_ms", "post_ms")
 _log = logging.getLogger(__name__)
@@ -132,10 +131,22 @@ class Service:
         """Waiting crops by bucket."""
         return self._dispatcher.depths() if self._dispatcher else {}
 
+    def expected_wait(self) -> float:
+        """Seconds until a region that comes now would be read, those counted that are still being
+        decoded.
+        """
+        return self._dispatcher.expected_wait(self.crops.taken) if self._dispatcher else 1.0
+
     def retry_after(self) -> int:
         """Whole seconds after which a caller that was turned away should come again."""
-        wait = self._dispatcher.expected_wait() if self._dispatcher else 1.0
-        return max(1, min(LONGEST_RETRY, math.ceil(wait)))
+        return come_again(self.expected_wait(), random.random())
+
+    def require_room(self) -> None:
+        """Raise `Busy` when the queue is longer than what may be waited, at the pace measured."""
+        wait, most = self.expected_wait(), self._settings.batching.max_queue_ms / 1000
+        if wait > most:
+            why = f"the queue is {wait:.1f} s long, at most {most:g} s"
+            raise Busy(why, retry_after=self.retry_after())
 
     async def refine(self, request: RefineRequest, deadline: float, owner: str = "") -> RefineReply:
         """Read the regions for `owner`; those that are not read in time say so in their own answer.
@@ -146,9 +157,11 @@ class Service:
         dispatcher, pipeline = self._dispatcher, self._pipeline
         if dispatcher is None or pipeline is None:
             raise TierocrError("unavailable", "the model is still loading")
+        self.require_room()
+        wait = self.expected_wait()
         with self.crops.hold(len(request.regions), retry_after=self.retry_after()):
             remaining = deadline - time.monotonic()
-            if remaining <= dispatcher.expected_wait():
+            if remaining <= wait:
                 self._metrics.missed()
                 raise TierocrError("deadline_exceeded", "the queue is longer than the deadline")
             # Some of the time is kept for the answer's way back.

@@ -48,12 +48,14 @@ class BatchingSettings(Section):
     """How crops share a call of the network. `max_padded_width`: input columns of a whole batch.
 
     `max_queue_crops`: regions that may be in the service at once, waiting or being read.
+    `max_queue_ms`: how long the queue may be, at the pace that is measured while it runs.
     """
 
     max_batch: int = Field(default=8, ge=1, le=256)
     max_wait_ms: float = Field(default=50, ge=0, le=10_000)
     max_padded_width: int = Field(default=16_384, ge=64)
     max_queue_crops: int = Field(default=1024, ge=1)
+    max_queue_ms: float = Field(default=5_000, gt=0)
 
 
 class LimitSettings(Section):
