@@ -88,12 +88,11 @@ def tierocr_documents(
 ) -> None:
     """Read `paths` with one of our packs and store the documents in `out_dir`."""
     # only here: everything else in this module is about peers, and needs no runtime
-    from tierocr.shared.engines import EngineOptions
     from tierocr.shared.export.json import to_json
-    from tierocr.shared.ocr.open import open_reader
+    from tierocr.shared.ocr.tune import open_tuned
     from tierocr.shared.reading import read_file
 
-    reader = open_reader(pack, runtime=runtime, options=EngineOptions(precision=precision))
+    reader = open_tuned(pack, runtime=runtime, precision=precision)
     store_predictions(
         paths,
         out_dir,

@@ -38,6 +38,7 @@ from tierocr.shared.ocr.open import DETECTOR_SHAPES, detector_network, recognise
 from tierocr.shared.ocr.reader import Reader
 from tierocr.shared.ocr.recogniser import Recogniser
 from tierocr.shared.reading import read_bytes
+from tierocr.shared.recognition import BatchRules
 
 SETS = ("funsd_test", "sroie_train", "xfund_zh_val")
 ALL = "all steps"
@@ -68,7 +69,7 @@ def make_reader(
     )
     return Reader(
         Detector(detector, detection),
-        Recogniser(recogniser, recognition, max_batch=max_batch),
+        Recogniser(recogniser, recognition, rules=BatchRules(max_batch=max_batch)),
         info=EngineInfo(pack=pack.name, precision="f32", runtime=detector.runtime),
     )
 

@@ -14,7 +14,7 @@ from tierocr.shared.engines import NetworkFacts
 from tierocr.shared.engines.arrays import best_of, normalise
 from tierocr.shared.recognition import (
     EMPTY,
-    MAX_COLUMNS,
+    BatchRules,
     Glyph,
     Reading,
     RecogniserFacts,
@@ -73,13 +73,13 @@ def test_there_are_few_input_widths() -> None:
 
 @given(st.lists(st.sampled_from([64, 128, 192, 1280]), max_size=60), st.integers(1, 9))
 def test_batches_hold_every_crop_once_and_equal_widths_only(widths: list[int], most: int) -> None:
-    groups = list(batches(widths, most))
+    groups = list(batches(widths, BatchRules(max_batch=most)))
     assert sorted(i for group in groups for i in group) == list(range(len(widths)))
     assert all(1 <= len(group) <= most for group in groups)
     assert all(len({widths[i] for i in group}) == 1 for group in groups)
     taken = [widths[group[0]] for group in groups]
     assert taken == sorted(taken)
-    assert all(len(g) == 1 or len(g) * widths[g[0]] <= MAX_COLUMNS for g in groups)
+    assert all(len(g) == 1 or len(g) * widths[g[0]] <= BatchRules().max_columns for g in groups)
 
 
 @pytest.mark.parametrize(
@@ -93,13 +93,18 @@ def test_batches_hold_every_crop_once_and_equal_widths_only(widths: list[int], m
     ],
 )
 def test_batches_are_powers_of_two(count: int, width: int, most: int, sizes: list[int]) -> None:
-    assert [len(group) for group in batches([width] * count, most)] == sizes
+    assert [len(group) for group in batches([width] * count, BatchRules(max_batch=most))] == sizes
+
+
+def test_a_device_that_takes_any_size_gets_whole_batches() -> None:
+    rules = BatchRules(max_batch=8, max_columns=16_384, few_sizes=False)
+    assert [len(group) for group in batches([640] * 15, rules)] == [8, 7]
 
 
 @given(st.lists(st.integers(1, 2048), max_size=200))
 def test_a_runtime_meets_few_shapes(contents: list[int]) -> None:
     widths = [input_width(content, FACTS) for content in contents]
-    shapes = {(len(group), widths[group[0]]) for group in batches(widths, 8)}
+    shapes = {(len(group), widths[group[0]]) for group in batches(widths, BatchRules())}
     assert len(shapes) <= 28
 
 

@@ -70,6 +70,7 @@ def model_of(settings: CloudSettings) -> Reader:
         device=model.device,
         precision=model.precision,
         threads=model.threads,
+        streams=1,  # the device is given one batch at a time, and that has all threads
         cache_dir=model.cache_dir,
     )
     return open_reader(model.pack, runtime=model.runtime, options=options, source=CLOUD)

@@ -30,6 +30,7 @@ from tierocr.shared.engines.threads import cpu_quota
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.ocr.reader import Reader
 from tierocr.shared.protocol import Refined, RefineReply, RefineRequest, RegionImage
+from tierocr.shared.recognition import BatchRules
 
 LOADING, READY, DRAINING, FAILED = "loading", "ready", "draining", "failed"
 _SLACK = 0.05
@@ -247,11 +248,15 @@ class Service:
     def _open_and_warm(self) -> Reader:
         """In the device's thread: load, and run every shape once that is met every day."""
         reader = self._open_model()
-        reader.recogniser.max_batch = self._settings.batching.max_batch
+        batching = self._settings.batching
+        # what the batcher puts together goes to the engine as it is
+        reader.recogniser.rules = BatchRules(
+            max_batch=batching.max_batch, max_columns=batching.max_padded_width, few_sizes=False
+        )
         height = reader.recogniser.facts.height
         for width in self._settings.model.warm_widths:
             blank = np.full((height, width, 3), 255, dtype=np.uint8)
-            for count in {1, self._settings.batching.max_batch}:
+            for count in {1, batching.max_batch}:
                 reader.recogniser.read([blank] * count)
         reader.read(PageImage(pixels=np.full((640, 640, 3), 255, dtype=np.uint8)))
         return reader

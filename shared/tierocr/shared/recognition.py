@@ -19,8 +19,20 @@ from tierocr.shared.document import Classes, Floats, Pixels
 
 SPACE = " "
 
-MAX_COLUMNS = 1024
-"""Input columns in one batch: eight lines of 128, one of 1024; a longer line goes alone."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchRules:
+    """What may go into one call of the engine: at most `max_batch` crops, and no more than
+    `max_columns` input columns together (but at least one crop).
+
+    Memory grows with columns, and a few wide lines keep a CPU as busy as many narrow ones: eight
+    lines of 128 columns, one of 1024. `few_sizes`: only powers of two, since a CPU runtime keeps
+    kernels and memory for every shape that it meets.
+    """
+
+    max_batch: int = 8
+    max_columns: int = 1024
+    few_sizes: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,19 +116,16 @@ def input_width(content_width: int, facts: RecogniserFacts) -> int:
     return -(-width // step) * step
 
 
-def batches(widths: Sequence[int], max_batch: int) -> Iterator[list[int]]:
-    """Indices of crops grouped by equal input width, narrow ones first.
-
-    At most `max_batch` each, and no more than `MAX_COLUMNS` input columns together: memory grows
-    with columns, and a few wide lines keep a device as busy as many narrow ones. Sizes are powers
-    of two: a runtime keeps kernels and memory for every shape it meets, and so these are few.
-    """
+def batches(widths: Sequence[int], rules: BatchRules) -> Iterator[list[int]]:
+    """Indices of crops grouped by equal input width, narrow ones first, as the rules allow."""
     order = sorted(range(len(widths)), key=lambda i: widths[i])
     for width, group in groupby(order, key=lambda i: widths[i]):
         same = list(group)
-        most = min(max_batch, max(1, MAX_COLUMNS // width))
+        most = min(rules.max_batch, max(1, rules.max_columns // width))
         while same:
-            size = 1 << (min(most, len(same)).bit_length() - 1)
+            size = min(most, len(same))
+            if rules.few_sizes:
+                size = 1 << (size.bit_length() - 1)
             yield same[:size]
             same = same[size:]
 

@@ -15,7 +15,7 @@ from tierocr.shared.document import Floats, Pixels
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.ocr.reader import Reader
 from tierocr.shared.ocr.recogniser import Recogniser
-from tierocr.shared.recognition import Reading, input_width, prepare
+from tierocr.shared.recognition import BatchRules, Reading, input_width, prepare
 
 words = st.text(LETTERS, min_size=1, max_size=12)
 WORDS = ("Invoice", "number", "total", "amount", "4711", "128.50", "EUR", "customer", "delivery")
@@ -23,7 +23,7 @@ WORDS = ("Invoice", "number", "total", "amount", "4711", "128.50", "EUR", "custo
 
 def painted(max_batch: int = 8) -> tuple[Recogniser, PaintedReader]:
     network = PaintedReader()
-    return Recogniser(network, FACTS, max_batch=max_batch), network
+    return Recogniser(network, FACTS, rules=BatchRules(max_batch=max_batch)), network
 
 
 # The same line says the same, alone and in any company
@@ -55,7 +55,7 @@ def test_openvino_reads_each_line_bit_by_bit_the_same_in_any_batch(
     edge_reader: Reader, crops: list[Pixels]
 ) -> None:
     recogniser = edge_reader.recogniser
-    assert recogniser.max_batch == 8
+    assert recogniser.rules.max_batch == 8
     alone = [recogniser.read([crop])[0] for crop in crops]
     assert sum(bool(r.text) for r in alone) > 200
     for order in shuffles(len(crops), 2):

@@ -25,14 +25,15 @@ from tierocr.cloud.forge.labelled import load_lines
 from tierocr.cloud.forge.lines.exchange import iterate_pictures
 from tierocr.shared.document import PageImage, Pixels, Quad
 from tierocr.shared.engines import EngineOptions
+from tierocr.shared.engines.processor import ISA_VARIABLE
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.geometry import as_quad
 from tierocr.shared.models.manifest import Pack, load_pack
 from tierocr.shared.ocr.open import open_reader, open_recogniser
 from tierocr.shared.ocr.recogniser import Recogniser
+from tierocr.shared.recognition import BatchRules
 
 RUNTIME = "openvino"
-ISA_VARIABLE = "ONEDNN_MAX_CPU_ISA"
 
 _CHUNK = 256  # crops given to the recogniser at once: enough for full batches, little memory
 _TAIL = 2000  # characters of a failed process's last words
@@ -113,7 +114,8 @@ def _crops(lines: Path, labels: list[str]) -> Iterator[Pixels]:
 def _lines_answer(pack: Pack, lines: Path, precision: str, max_batch: int) -> dict[str, Any]:
     labels: list[str] = []
     options = EngineOptions(precision=precision)
-    recogniser = open_recogniser(pack, RUNTIME, options, max_batch=max_batch)
+    rules = BatchRules(max_batch=max_batch)
+    recogniser = open_recogniser(pack, RUNTIME, options, rules=rules)
     texts = texts_of(recogniser, _crops(lines, labels))
     exact = exact_flags(texts, labels)
     return {

@@ -35,6 +35,7 @@ class OpenVINOEngine:
         _require_device(self._core, options.device)
         _require_precision(options)
         self._options = options
+        self._streams = max(1, options.streams)
         self._free: deque[Any] = deque()
         self._compiled: dict[tuple[int, ...], Any] = {}
         """By shape, the one used last at the end; under () the one for all shapes."""
@@ -101,7 +102,7 @@ class OpenVINOEngine:
 
     def _use(self, shape: tuple[int, ...], network: ov.Model) -> None:
         options = self._options
-        config: dict[str, Any] = {"NUM_STREAMS": options.streams}
+        config: dict[str, Any] = {"NUM_STREAMS": self._streams}
         # what is not quantised in an INT8 network stays in f32: the gate saw it so
         config["INFERENCE_PRECISION_HINT"] = _HINTS.get(options.precision, "f32")
         if options.device.startswith("CPU"):
@@ -113,7 +114,7 @@ class OpenVINOEngine:
 
     def _open_requests(self) -> None:
         compiled = self._compiled[self._shape]
-        self._free.extend(compiled.create_infer_request() for _ in range(self._options.streams))
+        self._free.extend(compiled.create_infer_request() for _ in range(self._streams))
 
 
 def devices() -> list[str]:

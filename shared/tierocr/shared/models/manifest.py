@@ -208,6 +208,13 @@ class Pack:
             self._checked[name] = _verified(self.name, path or self.folder / name, entry.sha256)
         return self._checked[name]
 
+    def has(self, network: Network, runtime: str, precision: str) -> bool:
+        """Whether the pack lists a network for a runtime and precision."""
+        return any(
+            (a.network, a.runtime) == (network, runtime) and precision in a.precisions
+            for a in self.manifest.artefacts
+        )
+
     def artefact(
         self, network: Network, runtime: str, precision: str, target: str | None = None
     ) -> Path:

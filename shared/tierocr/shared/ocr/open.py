@@ -15,7 +15,7 @@ from tierocr.shared.models.store import find_pack
 from tierocr.shared.ocr.detector import Detector
 from tierocr.shared.ocr.reader import Reader, ReaderOptions
 from tierocr.shared.ocr.recogniser import Recogniser
-from tierocr.shared.recognition import RecogniserFacts
+from tierocr.shared.recognition import BatchRules, RecogniserFacts
 
 DETECTOR_SHAPES = 4
 """Compiled shapes of the detector; each that is kept takes 10 to 15 MB."""
@@ -65,15 +65,16 @@ def open_detector(pack: Pack, runtime: str, options: EngineOptions) -> Detector:
 
 
 def open_recogniser(
-    pack: Pack, runtime: str, options: EngineOptions, *, max_batch: int = 8
+    pack: Pack, runtime: str, options: EngineOptions, *, rules: BatchRules | None = None
 ) -> Recogniser:
-    """Load a pack's recogniser; `max_batch` as in `Recogniser`, raises like `open_reader`."""
+    """Load a pack's recogniser; `rules` as in `Recogniser`, raises like `open_reader`."""
     facts = pack.manifest.recogniser.facts(pack.charset())
     model = pack.artefact("recogniser", runtime, options.precision)
     # batches are independent: one thread each is faster than several threads on one
-    streams = replace(options, streams=options.threads or cpu_quota())
-    engine = open_engine(runtime, model, recogniser_network(facts), streams)
-    return Recogniser(engine, facts, max_batch=max_batch)
+    streams = options.streams or options.threads or cpu_quota()
+    in_streams = replace(options, streams=streams)
+    engine = open_engine(runtime, model, recogniser_network(facts), in_streams)
+    return Recogniser(engine, facts, rules=rules)
 
 
 def detector_network(facts: DetectorFacts) -> NetworkFacts:

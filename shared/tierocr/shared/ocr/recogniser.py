@@ -16,6 +16,7 @@ from tierocr.shared.document import Pixels
 from tierocr.shared.engines import Engine
 from tierocr.shared.recognition import (
     EMPTY,
+    BatchRules,
     Glyph,
     Reading,
     RecogniserFacts,
@@ -32,11 +33,13 @@ class Recogniser:
     time.
     """
 
-    def __init__(self, engine: Engine, facts: RecogniserFacts, *, max_batch: int = 8) -> None:
-        """Wire an engine to the facts of its pack. `max_batch`: crops per call of the engine."""
+    def __init__(
+        self, engine: Engine, facts: RecogniserFacts, *, rules: BatchRules | None = None
+    ) -> None:
+        """Wire an engine to the facts of its pack. `rules`: what goes into one call of it."""
         self.engine = engine
         self.facts = facts
-        self.max_batch = max_batch
+        self.rules = rules or BatchRules()
         self._turn = Lock()
 
     def read(self, crops: Sequence[Pixels]) -> list[Reading]:
@@ -56,7 +59,7 @@ class Recogniser:
 
     def _read_prepared(self, prepared: Sequence[Pixels]) -> list[Reading]:
         widths = [input_width(p.shape[1], self.facts) for p in prepared]
-        groups = list(batches(widths, self.max_batch))
+        groups = list(batches(widths, self.rules))
         inputs = (
             to_batch([prepared[i] for i in group], widths[group[0]], self.facts) for group in groups
         )

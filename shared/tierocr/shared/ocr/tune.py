@@ -24,7 +24,7 @@ from tierocr.shared.models.store import find_pack
 from tierocr.shared.ocr.open import open_reader
 from tierocr.shared.ocr.reader import Reader
 from tierocr.shared.places import cache_folder, keep_newest
-from tierocr.shared.tuning import FLOAT, NETWORKS, Candidate, Choice, Identity, Tuning
+from tierocr.shared.tuning import FLOAT, INT8, NETWORKS, Candidate, Choice, Identity, Tuning
 
 AUTO = "auto"
 COMPILED_BYTES = 256 << 20
@@ -49,20 +49,22 @@ def open_tuned(
 ) -> Reader:
     """A reader that runs what is best here, or in a precision by name; compiled networks are kept.
 
-    Raises like `open_reader`.
+    "int8" quantises what the pack has quantised and leaves the rest in FP32. Raises like
+    `open_reader`.
     """
     pack = find_pack(pack) if isinstance(pack, str) else pack
-    options = EngineOptions(cache_dir=compiled_folder())
-    if precision != AUTO:
-        options = replace(options, precision=precision)
-        return open_reader(pack, runtime=runtime, options=options, source=source)
-    choice = choice_for(pack, runtime)
-    options = replace(options, precision=choice.recogniser)
+    if precision == AUTO:
+        choice = choice_for(pack, runtime)
+        detector, recogniser = choice.detector, choice.recogniser
+    else:
+        detector = recogniser = precision
+        if precision == INT8 and not pack.has("detector", runtime, INT8):
+            detector = FLOAT
     return open_reader(
         pack,
         runtime=runtime,
-        options=options,
-        detector_precision=choice.detector,
+        options=EngineOptions(precision=recogniser, cache_dir=compiled_folder()),
+        detector_precision=detector,
         source=source,
     )
 
