@@ -13,7 +13,7 @@ from tests.fakes.painted import png
 from tierocr.cloud.app import SERVICE, make_app
 from tierocr.cloud.decoding.process import COMMAND
 from tierocr.cloud.jobs.disk import Disk
-from tierocr.cloud.service import OpenModel
+from tierocr.cloud.service import FirstCheck, OpenModel
 from tierocr.cloud.settings import CloudSettings
 from tierocr.shared.document import Pixels
 from tierocr.shared.protocol import (
@@ -41,6 +41,7 @@ async def serve() -> AsyncIterator[Serve]:
         open_model: OpenModel | None = None,
         *,
         wait: bool = True,
+        first_check: FirstCheck | None = None,
         decoder: Sequence[str] = COMMAND,
         disk: Disk | None = None,
         **sections: dict[str, Any],
@@ -53,6 +54,7 @@ async def serve() -> AsyncIterator[Serve]:
         app = make_app(
             CloudSettings.model_validate(values),
             open_model=open_model or (lambda: painted_reader()[0]),
+            first_check=first_check,
             decoder=decoder,
             disk=disk,
         )

@@ -110,6 +110,33 @@ def test_it_reads_for_those_with_a_token_and_stops_in_order(tmp_path: Path) -> N
     assert token not in said and "Traceback" not in said
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="this system has no SIGHUP")
+def test_sighup_opens_the_model_anew_and_drops_no_request(tmp_path: Path) -> None:
+    port_file = tmp_path / "port"
+    options = ("--allow-anonymous", "--pack", "edge-tiny", "--port-file", str(port_file))
+    with service(tmp_path, *options) as process:
+        url = f"http://127.0.0.1:{port_of(process, port_file)}"
+
+        async def talk() -> list[tuple[int, Refined | None]]:
+            answers = []
+            for k in range(12):
+                if k % 4 == 1:
+                    process.send_signal(signal.SIGHUP)
+                answers.append(await refine(url, request("Invoice 2047"), None))
+                await asyncio.sleep(0.1)
+            return answers
+
+        answers = asyncio.run(talk())
+        limit = time.monotonic() + 60
+        while "opened anew" not in (tmp_path / "stderr").read_text():
+            assert process.poll() is None and time.monotonic() < limit
+            time.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 0
+    texts = [refined.text.replace(" ", "") for _, refined in answers if refined is not None]
+    assert texts == ["Invoice2047"] * 12
+
+
 def test_what_is_under_way_is_finished_after_sigterm(tmp_path: Path) -> None:
     port_file = tmp_path / "port"
     page = np.full((1600, 1200, 3), 255, dtype=np.uint8)

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 
 from aiohttp import web
 
+from tierocr.cloud.canary import Canary
+from tierocr.cloud.canary import first_check as ask_canary
 from tierocr.cloud.decoding.isolated import Isolated
 from tierocr.cloud.decoding.process import COMMAND
 from tierocr.cloud.decoding.source import InThreads, PageSource
@@ -16,11 +18,12 @@ from tierocr.cloud.jobs.registry import JobRegistry
 from tierocr.cloud.jobs.runner import JobRunner
 from tierocr.cloud.metrics import Metrics
 from tierocr.cloud.middleware import authentication, envelope
-from tierocr.cloud.service import OpenModel, Service
+from tierocr.cloud.service import FirstCheck, OpenModel, Service
 from tierocr.cloud.settings import MIB, CloudSettings
 from tierocr.cloud.tokens import TokenFile
 from tierocr.shared.document import CLOUD
 from tierocr.shared.engines import EngineOptions
+from tierocr.shared.models.store import find_pack
 from tierocr.shared.ocr.open import open_reader
 from tierocr.shared.ocr.reader import Reader
 
@@ -31,11 +34,13 @@ def make_app(
     settings: CloudSettings,
     *,
     open_model: OpenModel | None = None,
+    first_check: FirstCheck | None = None,
     decoder: Sequence[str] = COMMAND,
     disk: Disk | None = None,
 ) -> web.Application:
-    """The application. `open_model` opens what reads; by default what the settings name.
-    `decoder`: the command of a decoder process. `disk`: where jobs are kept.
+    """The application. `open_model` opens what reads, and `first_check` says whether it is fit; by
+    default what the settings name and its canary. `decoder`: the command of a decoder process.
+    `disk`: where jobs are kept.
 
     Raises TierocrError `config_invalid` when it is not clear who may use the service.
     """
@@ -47,6 +52,7 @@ def make_app(
         open_model or (lambda: model_of(settings)),
         metrics,
         _page_source(settings, metrics, decoder),
+        first_check or (lambda reader: canary_of(settings, reader)),
     )
     app = web.Application(
         middlewares=[envelope(metrics), authentication(settings, tokens)],
@@ -74,6 +80,15 @@ def model_of(settings: CloudSettings) -> Reader:
         cache_dir=model.cache_dir,
     )
     return open_reader(model.pack, runtime=model.runtime, options=options, source=CLOUD)
+
+
+def canary_of(settings: CloudSettings, reader: Reader) -> Canary | None:
+    """What the pack's canary page says of a reader; None where something else reads.
+
+    Raises TierocrError `model_invalid` when it is misread.
+    """
+    own = reader.info.pack == settings.model.pack
+    return ask_canary(find_pack(settings.model.pack), reader) if own else None
 
 
 def _page_source(settings: CloudSettings, metrics: Metrics, decoder: Sequence[str]) -> PageSource:

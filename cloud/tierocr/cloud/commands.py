@@ -19,6 +19,7 @@ from tierocr.cloud import tokens
 from tierocr.cloud.logs import configure_logging
 from tierocr.cloud.server import run
 from tierocr.cloud.settings import CloudSettings
+from tierocr.cloud.tls import server_tls
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.models.store import find_pack
 from tierocr.shared.settings import load_settings, print_config
@@ -100,6 +101,7 @@ def _tokens_file(given: Path | None, config: Path | None) -> Path:
 
 def _check(settings: CloudSettings) -> None:
     settings.auth.check()
+    server_tls(settings)
     if settings.auth.tokens_file is not None:
         tokens.read_tokens(settings.auth.tokens_file)
     model, pack = settings.model, find_pack(settings.model.pack)

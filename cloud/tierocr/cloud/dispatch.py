@@ -89,6 +89,10 @@ class Dispatcher:
         self._wake = asyncio.Event()
         self._loop: asyncio.Task[None] | None = None
 
+    def use(self, reader: CropReader) -> None:
+        """Have batches read by another reader from the next one on."""
+        self._reader = reader
+
     def start(self) -> None:
         """Begin to launch batches."""
         self._loop = asyncio.create_task(self._run(), name="tierocr-dispatch")

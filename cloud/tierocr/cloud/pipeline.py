@@ -61,6 +61,10 @@ class Pipeline:
         self._dispatcher, self._decoders, self._metrics = dispatcher, decoders, metrics
         self._facts, self._limits, self._clock = facts, limits, clock
 
+    def use(self, facts: RecogniserFacts) -> None:
+        """Prepare crops for another recogniser from now on."""
+        self._facts = facts
+
     async def refine(self, region: RegionImage, deadline: float, owner: str = "") -> Answered:
         """Read a region before `deadline` (seconds of the clock); what goes wrong with it is its
         answer. `owner`: whose share of the device it takes.

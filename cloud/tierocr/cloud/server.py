@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from aiohttp import web
 
 from tierocr.cloud.app import SERVICE, make_app
-from tierocr.cloud.service import OpenModel
+from tierocr.cloud.service import OpenModel, Service
 from tierocr.cloud.settings import CloudSettings
+from tierocr.cloud.tls import ServerTls, server_tls
 from tierocr.shared.errors import TierocrError
+
+_log = logging.getLogger(__name__)
 
 
 async def run(settings: CloudSettings, *, open_model: OpenModel | None = None) -> None:
@@ -24,6 +29,7 @@ async def run(settings: CloudSettings, *, open_model: OpenModel | None = None) -
 
     Raises TierocrError: `config_invalid` when it cannot listen, or what loading the model raised.
     """
+    tls = server_tls(settings)
     app = make_app(settings, open_model=open_model)
     stopping = _stop_signal()
     runner = web.AppRunner(
@@ -34,14 +40,16 @@ async def run(settings: CloudSettings, *, open_model: OpenModel | None = None) -
     )
     await runner.setup()
     try:
-        port = await _listen(runner, settings.listen.host, settings.listen.port)
+        port = await _listen(runner, settings.listen.host, settings.listen.port, tls)
         loaded = asyncio.ensure_future(app[SERVICE].loaded())
         stopped = asyncio.ensure_future(stopping.wait())
         await asyncio.wait((loaded, stopped), return_when=asyncio.FIRST_COMPLETED)
         if loaded.done():
             loaded.result()
-            _announce(settings.listen.host, port, settings.listen.port_file)
-        await stopped
+            scheme = "https" if tls else "http"
+            _announce(scheme, settings.listen.host, port, settings.listen.port_file)
+        with _reload_signal(app[SERVICE]):
+            await stopped
         app[SERVICE].drain()
         loaded.cancel()
         await asyncio.gather(loaded, return_exceptions=True)
@@ -49,23 +57,55 @@ async def run(settings: CloudSettings, *, open_model: OpenModel | None = None) -
         await runner.cleanup()
 
 
-async def _listen(runner: web.AppRunner, host: str, port: int) -> int:
+async def _listen(runner: web.AppRunner, host: str, port: int, tls: ServerTls | None) -> int:
     """Open the port; returns its real number."""
     try:
-        await web.TCPSite(runner, host, port).start()
+        context = tls.context if tls else None
+        await web.TCPSite(runner, host, port, ssl_context=context).start()
     except OSError as error:
         raise TierocrError("config_invalid", f"cannot listen on {host}:{port}: {error}") from error
     real: int = runner.addresses[0][1]
     return real
 
 
-def _announce(host: str, port: int, port_file: Path | None) -> None:
+def _announce(scheme: str, host: str, port: int, port_file: Path | None) -> None:
     shown = f"[{host}]" if ":" in host else host
-    print(f"listening on http://{shown}:{port}", file=sys.stderr, flush=True)
+    print(f"listening on {scheme}://{shown}:{port}", file=sys.stderr, flush=True)
     if port_file is not None:
         temporary = port_file.with_name(f".{port_file.name}.part")
         temporary.write_text(f"{port}\n", encoding="ascii")
         temporary.replace(port_file)
+
+
+@contextlib.contextmanager
+def _reload_signal(service: Service) -> Iterator[None]:
+    """While inside, SIGHUP opens the model anew; where there is no such signal (Windows), nothing
+    does.
+    """
+    loop, tasks = asyncio.get_running_loop(), set[asyncio.Task[None]]()
+
+    async def reload() -> None:
+        try:
+            await service.reload()
+        except TierocrError as error:  # the old model goes on
+            _log.error("the model could not be opened anew: %s", error)
+
+    def begin() -> None:
+        task = asyncio.create_task(reload(), name="tierocr-reload")
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    number = getattr(signal, "SIGHUP", None)
+    if number is None:
+        yield
+        return
+    loop.add_signal_handler(number, begin)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(number)
+        for task in tasks:
+            task.cancel()
 
 
 def _stop_signal() -> asyncio.Event:

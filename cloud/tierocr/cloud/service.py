@@ -12,11 +12,14 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from tierocr.cloud.admission import Bound, Busy, come_again
 from tierocr.cloud.batching import BatchLimits, DeadlineBatcher
+from tierocr.cloud.canary import Canary
 from tierocr.cloud.decoding.source import PageSource
 from tierocr.cloud.device import Device
 from tierocr.cloud.dispatch import Dispatcher
@@ -38,6 +41,7 @@ _TIMINGS = ("queue_ms", "decode_ms", "infer_ms", "post_ms")
 _log = logging.getLogger(__name__)
 
 OpenModel = Callable[[], Reader]
+FirstCheck = Callable[[Reader], Canary | None]
 
 
 class Service:
@@ -49,10 +53,13 @@ class Service:
         open_model: OpenModel,
         metrics: Metrics,
         source: PageSource,
+        first_check: FirstCheck = lambda _: None,
     ) -> None:
-        """`open_model` is called once, in the device's thread. `source` decodes whole files."""
+        """`open_model` is called in a thread, once for each time the model is opened, and
+        `first_check` with what it opened. `source` decodes whole files.
+        """
         self._settings, self._open_model, self._metrics = settings, open_model, metrics
-        self._source = source
+        self._source, self._first_check = source, first_check
         limits = settings.limits
         self.crops = Bound(settings.batching.max_queue_crops, "crops")
         self.requests = Bound(limits.requests, "requests")
@@ -66,6 +73,10 @@ class Service:
         )
         self._state = LOADING
         self._loading: asyncio.Task[None] | None = None
+        self._reloading = asyncio.Lock()
+        self._watching: asyncio.Task[None] | None = None
+        self._canary: Canary | None = None
+        self._fit = True
         self._info: EngineInfo | None = None
         self._dispatcher: Dispatcher | None = None
         self._pipeline: Pipeline | None = None
@@ -87,9 +98,10 @@ class Service:
     async def stop(self) -> None:
         """Give up what is still under way."""
         self.drain()
-        if self._loading is not None:
-            self._loading.cancel()
-            await asyncio.gather(self._loading, return_exceptions=True)
+        for task in (self._loading, self._watching):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
         if self._dispatcher is not None:
             await self._dispatcher.stop()
         self._device.close()
@@ -100,7 +112,8 @@ class Service:
     @property
     def state(self) -> str:
         """`loading`, `ready`, `draining` or `failed`."""
-        if self._state == READY and not (self._dispatcher and self._dispatcher.running):
+        running = self._dispatcher is not None and self._dispatcher.running
+        if self._state == READY and not (running and self._fit):
             return FAILED
         return self._state
 
@@ -208,13 +221,25 @@ class Service:
             for region, task in zip(regions, tasks, strict=True)
         ]
 
+    async def reload(self) -> None:
+        """Open the model anew beside the one that reads, and let it take over between two batches.
+
+        Raises what opening it raises, and then the old one goes on; no request is dropped either
+        way. A second call waits for the first.
+        """
+        self.require_ready()
+        async with self._reloading:
+            opened = await asyncio.get_running_loop().run_in_executor(None, self._open_and_warm)
+            self._use(opened)
+        _log.info("the model was opened anew: %s", self.info.pack)
+
     async def _load(self) -> None:
         try:
-            reader = await asyncio.wrap_future(self._device.submit(self._open_and_warm))
+            opened = await asyncio.wrap_future(self._device.submit(self._open_and_warm))
         except BaseException:
             self._state = FAILED
             raise
-        batching, limits = self._settings.batching, self._settings.limits
+        batching = self._settings.batching
         batcher = DeadlineBatcher(
             BatchLimits(
                 max_entries=MOST_WAYS * batching.max_queue_crops,
@@ -223,30 +248,64 @@ class Service:
                 max_cost=batching.max_padded_width,
             )
         )
+        recogniser = opened.reader.recogniser
         self._dispatcher = Dispatcher(
-            reader.recogniser, batcher, self._device, self._metrics, max_batch=batching.max_batch
+            recogniser, batcher, self._device, self._metrics, max_batch=batching.max_batch
         )
         self._pipeline = Pipeline(
             self._dispatcher,
             self._decoders,
             self._metrics,
-            facts=reader.recogniser.facts,
-            limits=limits.region(),
+            facts=recogniser.facts,
+            limits=self._settings.limits.region(),
         )
-        self._file_reader = FileReader(
-            reader, self._device, self._file_threads, self._source, limits=limits.file()
-        )
-        self._info = reader.info
-        self._metrics.engine(reader.info)
+        self._use(opened)
         self._dispatcher.start()
+        self._watching = asyncio.create_task(self._watch(), name="tierocr-canary")
         if self._state == LOADING:
             self._state = READY
-        _log.info(
-            "ready: %s %s on %s", reader.info.pack, reader.info.precision, reader.info.runtime
-        )
+        info = self.info
+        _log.info("ready: %s %s on %s", info.pack, info.precision, info.runtime)
 
-    def _open_and_warm(self) -> Reader:
-        """In the device's thread: load, and run every shape once that is met every day."""
+    def _use(self, opened: _Opened) -> None:
+        """From now on this model reads; what the device has begun is finished by the old one."""
+        assert self._dispatcher is not None and self._pipeline is not None
+        reader = opened.reader
+        self._dispatcher.use(reader.recogniser)
+        self._pipeline.use(reader.recogniser.facts)
+        self._file_reader = FileReader(
+            reader,
+            self._device,
+            self._file_threads,
+            self._source,
+            limits=self._settings.limits.file(),
+        )
+        self._canary, self._fit = opened.canary, True
+        self._reader = reader
+        self._info = reader.info
+        self._metrics.engine(reader.info)
+
+    async def _watch(self) -> None:
+        """Ask the canary now and then; while it misreads, the service is not ready."""
+        pause = self._settings.model.canary_seconds
+        while pause:
+            await asyncio.sleep(pause)
+            if self._canary is None:
+                continue
+            check = partial(self._canary.check, self._reader)
+            try:
+                await asyncio.wrap_future(self._device.submit(check))
+            except Exception as error:  # whatever a runtime raises: the device is not fit
+                if self._fit:
+                    _log.critical("the canary failed, nothing more is let in: %s", error)
+                self._fit = False
+            else:
+                if not self._fit:
+                    _log.warning("the canary reads right again")
+                self._fit = True
+
+    def _open_and_warm(self) -> _Opened:
+        """In a thread: load, run every shape once that is met every day, and ask the canary."""
         reader = self._open_model()
         batching = self._settings.batching
         # what the batcher puts together goes to the engine as it is
@@ -259,7 +318,15 @@ class Service:
             for count in {1, batching.max_batch}:
                 reader.recogniser.read([blank] * count)
         reader.read(PageImage(pixels=np.full((640, 640, 3), 255, dtype=np.uint8)))
-        return reader
+        return _Opened(reader=reader, canary=self._first_check(reader))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Opened:
+    """A model that is ready to read, and its canary if it has one."""
+
+    reader: Reader
+    canary: Canary | None
 
 
 _LATE = Failure(code="deadline_exceeded", message="not read before the deadline")

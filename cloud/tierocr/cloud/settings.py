@@ -30,9 +30,34 @@ class ListenSettings(Section):
     port_file: Path | None = None
 
 
+class TlsSettings(Section):
+    """With a `certificate` (PEM, its chain in the same file) the service speaks TLS, 1.2 or newer,
+    and nothing else. `key`: its private key without a passphrase, by default in the same file.
+
+    `client_ca`: the authorities whose certificates clients may show; `client_certificates` says
+    whether they must. Files that are replaced count from the next connection on.
+    """
+
+    certificate: Path | None = None
+    key: Path | None = None
+    client_ca: Path | None = None
+    client_certificates: Literal["none", "optional", "required"] = "none"
+
+    @model_validator(mode="after")
+    def _agree(self) -> TlsSettings:
+        if self.certificate is None and (self.key or self.client_ca):
+            raise ValueError("tls.key and tls.client_ca mean nothing without tls.certificate")
+        if (self.client_ca is None) != (self.client_certificates == "none"):
+            raise ValueError(
+                "tls.client_ca and tls.client_certificates (optional or required) need each other"
+            )
+        return self
+
+
 class ModelSettings(Section):
     """What reads. `threads` 0 means the CPU quota; `warm_widths`: input widths that are run once
-    before the service is ready.
+    before the service is ready. `canary_seconds`: how often lines whose text is known are read
+    again, 0 for never; while they are misread the service is not ready.
     """
 
     pack: str = "cloud-small"
@@ -42,6 +67,7 @@ class ModelSettings(Section):
     threads: int = Field(default=0, ge=0)
     cache_dir: Path | None = None
     warm_widths: tuple[int, ...] = (128, 320, 640)
+    canary_seconds: float = Field(default=60, ge=0)
 
 
 class BatchingSettings(Section):
@@ -222,6 +248,7 @@ class CloudSettings(Section):
     """All of them."""
 
     listen: ListenSettings = ListenSettings()
+    tls: TlsSettings = TlsSettings()
     model: ModelSettings = ModelSettings()
     batching: BatchingSettings = BatchingSettings()
     limits: LimitSettings = LimitSettings()

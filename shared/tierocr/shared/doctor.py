@@ -116,7 +116,7 @@ def _precisions() -> list[Finding]:
         except TierocrError:
             continue  # said elsewhere
         detail = f"detector {choice.detector}, recogniser {choice.recogniser}: {choice.why}"
-        findings.append(Finding(what=f"{name} runs in", state=OK, detail=detail))
+        findings.append(Finding(what=f"read with {name}", state=OK, detail=detail))
     return findings
 
 

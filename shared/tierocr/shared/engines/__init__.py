@@ -52,10 +52,10 @@ class EngineOptions:
     CPU quota.
 
     `precision`: "f32", "bf16", "f16" or "int8", what the network is asked to compute in. `streams`:
-    how many batches may run at the same time, sharing the threads; 0: what suits the network. `cache_dir` keeps compiled
-    networks between starts, None for none. `kept_shapes`: compile for each shape of input by itself
-    and keep that many, of which only the one in use holds working memory; 0: one for all shapes,
-    which takes far more memory when the inputs are large.
+    how many batches may run at the same time, sharing the threads; 0: what suits the network.
+    `cache_dir` keeps compiled networks between starts, None for none. `kept_shapes`: compile for
+    each shape of input by itself and keep that many, of which only the one in use holds working
+    memory; 0: one for all shapes, which takes far more memory when the inputs are large.
     """
 
     device: str = "CPU"

@@ -5,6 +5,8 @@ A built artefact is an INT8 one; everything else comes from a published package 
 
 from __future__ import annotations
 
+import io
+import math
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +18,9 @@ from tierocr.shared.models.manifest import Pack
 
 Values = dict[str, Any]
 BUILT = "int8"
+
+_WIDTH = 120
+_STEP = 2
 
 
 def read_values(folder: Path) -> Values:
@@ -73,10 +78,42 @@ def with_built(
 
 
 def dump(values: Values) -> str:
-    """The text of a manifest: the given order, short entries on one line."""
-    return yaml.safe_dump(
-        values, sort_keys=False, default_flow_style=None, allow_unicode=True, width=100
-    )
+    """The text of a manifest: the given order, each entry on one line if it fits there."""
+    node = _Dumper(io.StringIO(), sort_keys=False).represent_data(values)
+    _lay_out_below(node, 0)
+    return _text(node)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes an object that occurs twice twice."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _lay_out_below(node: yaml.Node, indent: int) -> None:
+    """One row for each entry of a node whose rows begin at column `indent`."""
+    if isinstance(node, yaml.MappingNode):
+        node.flow_style = False
+        for key, value in node.value:
+            _lay_out(value, indent + len(_text(key, alone=True)) + len(": "), indent + _STEP)
+    elif isinstance(node, yaml.SequenceNode):
+        node.flow_style = False
+        for value in node.value:
+            _lay_out(value, indent + len("- "), indent + len("- "))
+
+
+def _lay_out(node: yaml.Node, column: int, indent: int) -> None:
+    """One line that begins at `column` if the node fits there, otherwise rows below."""
+    if isinstance(node, yaml.CollectionNode):
+        node.flow_style = True
+        if column + len(_text(node, alone=True)) > _WIDTH:
+            _lay_out_below(node, indent)
+
+
+def _text(node: yaml.Node, *, alone: bool = False) -> str:
+    text: str = yaml.serialize(node, Dumper=_Dumper, allow_unicode=True, width=math.inf)
+    return text.removesuffix("\n").removesuffix("\n...") if alone else text
 
 
 def _is_built(artefact: Values) -> bool:
