@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -41,8 +42,10 @@ from tierocr.shared.document import (
     Failure,
     Page,
     PageImage,
+    Pixels,
     TextRun,
 )
+from tierocr.shared.engines import Output
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.geometry import rectangle
 from tierocr.shared.images import Limits
@@ -334,6 +337,56 @@ async def test_several_inputs_in_flight_do_not_mix() -> None:
         assert texts(result.document) == [[name.upper()], ["ZETA", name.upper()]]
     assert len({r.document.id for r in done}) == len(names)
     assert len(cloud.calls) == 2 * len(names)
+
+
+async def test_pages_come_in_order_whichever_is_read_first() -> None:
+    texts = [f"{'abcdefgh'[k]}" * (1 + 3 * (k % 3)) for k in range(8)]
+    turn = iter(range(100))
+    reader = rows_reader(lambda: time.sleep(0.05 if next(turn) % 2 == 0 else 0))
+    (done,) = await read([tiff([page(text) for text in texts])], reader=reader)
+    assert [p.lines[0].text for p in done.document.pages] == texts
+    assert [p.index for p in done.document.pages] == list(range(8))
+
+
+async def test_while_one_page_is_recognised_the_next_is_detected() -> None:
+    detected, recognised = threading.Event(), threading.Event()
+
+    def wait_for_the_next() -> None:
+        """In the recogniser, called for the first page only."""
+        if not recognised.is_set():
+            recognised.set()
+            assert detected.wait(5), "the second page was not looked at meanwhile"
+
+    reader = rows_reader(wait_for_the_next)
+    finder, count = reader.detector.engine, iter(range(100))
+
+    class Counting:
+        runtime, precision = finder.runtime, finder.precision
+
+        def run(self, batches: Iterable[Pixels]) -> Iterator[Output]:
+            if next(count) == 1:
+                detected.set()
+            return finder.run(batches)
+
+    reader.detector.engine = Counting()
+    (done,) = await read([tiff([page("ab"), page("cd")])], reader=reader)
+    assert [p.lines[0].text for p in done.document.pages] == ["ab", "cd"]
+
+
+async def test_many_files_of_many_pages_at_once_all_arrive() -> None:
+    files = [tiff([page(f"{'abcd'[f]}" * (k + 1)) for k in range(5)]) for f in range(4)]
+    found = await asyncio.wait_for(read(files), 60)
+    for f, done in enumerate(found):
+        texts = [p.lines[0].text for p in done.document.pages]
+        assert texts == ["abcd"[f] * (k + 1) for k in range(5)]
+
+
+async def test_pages_before_the_one_that_breaks_the_file_are_kept() -> None:
+    whole = tiff([page("ab"), page("cd"), page("ef")])
+    (done,) = await read([whole[: len(whole) * 2 // 3]])
+    texts = [line.text for p in done.document.pages for line in p.lines]
+    assert texts == ["ab", "cd", "ef"][: len(texts)]
+    assert done.document.errors
 
 
 async def test_the_same_bytes_give_the_same_document_and_key() -> None:
