@@ -7,13 +7,15 @@ failure is its own answer, never its neighbours'. Must not know about HTTP.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tierocr.cloud.dispatch import Answer, Dispatcher
 from tierocr.cloud.metrics import Metrics
+from tierocr.cloud.sharing import Sharing
 from tierocr.cloud.ways import Way, inner_way, refined_of, ways_of
 from tierocr.shared.document import Failure, Pixels
 from tierocr.shared.errors import TierocrError
@@ -60,6 +62,7 @@ class Pipeline:
         """Wire the stages. `limits` bound one crop."""
         self._dispatcher, self._decoders, self._metrics = dispatcher, decoders, metrics
         self._facts, self._limits, self._clock = facts, limits, clock
+        self._sharing: Sharing[Answered] = Sharing()
 
     def use(self, facts: RecogniserFacts) -> None:
         """Prepare crops for another recogniser from now on."""
@@ -67,10 +70,17 @@ class Pipeline:
 
     async def refine(self, region: RegionImage, deadline: float, owner: str = "") -> Answered:
         """Read a region before `deadline` (seconds of the clock); what goes wrong with it is its
-        answer. `owner`: whose share of the device it takes.
+        answer. `owner`: whose share of the device it takes. Equal crops that come while one is
+        being read share its reading.
         """
-        try:
+        key = hashlib.sha256(region.image).digest(), region.angle, region.margin
+
+        async def work() -> Answered:
             return await self._refine(region, deadline, owner)
+
+        try:
+            answered = await self._sharing.do(key, deadline, work)
+            return replace(answered, refined=replace(answered.refined, id=region.id))
         except TierocrError as error:
             failure = Failure(code=error.code, message=error.message)
             return Answered(refined=Refined(id=region.id, error=failure))

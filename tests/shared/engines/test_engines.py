@@ -119,10 +119,13 @@ def test_an_engine_goes_on_after_a_caller_who_stopped_listening(
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("kept_shapes", [0, 1, 3])
 def test_an_input_of_the_wrong_shape_is_an_internal_error(
-    runtime: str, detector_file: Path
+    runtime: str, kept_shapes: int, detector_file: Path
 ) -> None:
-    engine = open_engine(runtime, detector_file, IMAGENET, ONE_THREAD)
+    options = EngineOptions(threads=1, kept_shapes=kept_shapes)
+    engine = open_engine(runtime, detector_file, IMAGENET, options)
+    assert answer(engine, np.zeros((1, 64, 64, 3), dtype=np.uint8)).shape == (1, 1, 64, 64)
     with pytest.raises(TierocrError) as caught:
         answer(engine, np.zeros((1, 64, 64, 5), dtype=np.uint8))
     assert caught.value.code == "internal"

@@ -96,9 +96,14 @@ class OpenVINOEngine:
             return
         while len(self._compiled) >= self._options.kept_shapes:
             self._compiled.pop(next(iter(self._compiled)))
-        network = self._network.clone()
-        network.reshape(list(shape))
-        self._use(shape, network)
+        try:
+            network = self._network.clone()
+            network.reshape(list(shape))
+            self._use(shape, network)
+        except RuntimeError:
+            if self._compiled:  # the shape before is there again
+                self._open_requests()
+            raise
 
     def _use(self, shape: tuple[int, ...], network: ov.Model) -> None:
         options = self._options
