@@ -1,0 +1,259 @@
+"""Lines a second of the cloud with its batching, line by line, and of mosec with the same model.
+
+    python -m benchmarks.serving --peers ENVIRONMENTS [--pack edge-tiny] [--clients 32] [--rounds 3]
+
+Each service in turn on loopback, the same crops, as many clients as given, each with its next crop
+as soon as the last is answered; all crops differ, so nothing is shared or kept. The services take
+turns for some rounds. Load and services share the machine; run it with nothing else on it. The
+peer's environment needs our package too:
+
+    python -m venv ENVIRONMENTS/mosec
+    ENVIRONMENTS/mosec/bin/pip install -r benchmarks/peers/requirements-mosec.txt .
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import signal
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
+
+import aiohttp
+import cv2
+import msgpack
+import numpy as np
+
+from benchmarks.harness import begin, build_result, ratio, variant_record
+from benchmarks.machine import ROOT
+from benchmarks.options import conclude, parser_for
+from benchmarks.peers.environments import interpreter, pins
+from benchmarks.readers import OUR_PACKAGES
+from benchmarks.schema import Measure, Ratio, Verdict
+from benchmarks.stats import quartiles
+from tierocr.edge.demo import local_cloud
+from tierocr.shared.protocol import (
+    CONTENT_TYPE,
+    PageRef,
+    RefineRequest,
+    RegionImage,
+    WireLimits,
+    pack_request,
+    unpack_reply,
+)
+
+BATCHED, SINGLE, PEER = "tierocr, batches of 8", "tierocr, line by line", "mosec"
+MAX_BATCH, MAX_WAIT_MS = 8, 50
+CASE = "lines"
+WHAT = "Lines a second and latency of a service with and without batching, and of mosec"
+
+Ask = Callable[[aiohttp.ClientSession, bytes], Awaitable[str]]
+Start = Callable[[], "contextlib.AbstractAsyncContextManager[Ask]"]
+
+
+def crops(count: int) -> list[tuple[str, bytes]]:
+    """Invented numbers of a few widths, each with its PNG; all of them differ."""
+    rng, made = random.Random(7), []
+    for k in range(count):
+        text = f"{k:04d}" + "".join(rng.choice("0123456789") for _ in range(rng.choice((4, 8, 14))))
+        picture = np.full((40, 18 * len(text) + 30, 3), 255, dtype=np.uint8)
+        place, black = (12, 28), (0, 0, 0)
+        cv2.putText(picture, text, place, cv2.FONT_HERSHEY_SIMPLEX, 0.8, black, 2, cv2.LINE_AA)
+        made.append((text, cv2.imencode(".png", picture)[1].tobytes()))
+    return made
+
+
+@contextlib.asynccontextmanager
+async def ours(pack: str, max_batch: int) -> AsyncIterator[Ask]:
+    """Our service."""
+    os.environ["TIEROCR_BATCHING__MAX_BATCH"] = str(max_batch)
+    os.environ["TIEROCR_BATCHING__MAX_WAIT_MS"] = str(MAX_WAIT_MS)
+    async with local_cloud(pack) as url:
+
+        async def ask(session: aiohttp.ClientSession, image: bytes) -> str:
+            region = RegionImage(id="x", image=image, format="png")
+            page = PageRef(id="p", width=1000, height=1000)
+            body = pack_request(
+                RefineRequest(request_id="r", device="load", page=page, regions=(region,))
+            )
+            headers = {"Content-Type": CONTENT_TYPE}
+            async with session.post(f"{url}/v1/refine", data=body, headers=headers) as response:
+                response.raise_for_status()
+                (result,) = unpack_reply(await response.read(), WireLimits()).results
+                return result.text
+
+        yield ask
+
+
+@contextlib.asynccontextmanager
+async def mosec(pack: str, python: Path) -> AsyncIterator[Ask]:
+    """The same recogniser behind mosec."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [str(python), "-m", "benchmarks.peers.run_mosec", "--port", str(port)]
+    command += ["--max-batch", str(MAX_BATCH), "--max-wait-ms", str(MAX_WAIT_MS), "--pack", pack]
+    quiet = asyncio.subprocess.DEVNULL
+    process = await asyncio.create_subprocess_exec(
+        *command, cwd=ROOT, stdout=quiet, stderr=quiet, start_new_session=True
+    )
+    url = f"http://127.0.0.1:{port}/inference"
+
+    async def ask(session: aiohttp.ClientSession, image: bytes) -> str:
+        async with session.post(url, data=msgpack.packb({"image": image})) as response:
+            response.raise_for_status()
+            return str(msgpack.unpackb(await response.read())["text"])
+
+    try:
+        await _answering(ask)
+        yield ask
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        await process.wait()
+
+
+async def _answering(ask: Ask) -> None:
+    _, image = crops(1)[0]
+    async with aiohttp.ClientSession() as session:
+        for _ in range(300):
+            with contextlib.suppress(aiohttp.ClientError):
+                await ask(session, image)
+                return
+            await asyncio.sleep(0.2)
+    raise RuntimeError("mosec does not answer")
+
+
+async def load(
+    ask: Ask, work: Sequence[tuple[str, bytes]], clients: int
+) -> tuple[float, list[float], list[str]]:
+    """Read all crops; seconds in all, seconds of each answer, the texts in order."""
+    waiting = list(reversed(range(len(work))))
+    seconds, texts = [0.0] * len(work), [""] * len(work)
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(connector=connector) as session:
+
+        async def client() -> None:
+            while waiting:
+                k = waiting.pop()
+                started = time.perf_counter()
+                texts[k] = await ask(session, work[k][1])
+                seconds[k] = time.perf_counter() - started
+
+        started = time.perf_counter()
+        await asyncio.gather(*(client() for _ in range(clients)))
+        return time.perf_counter() - started, seconds, texts
+
+
+async def measure(
+    services: dict[str, Start], clients: int, rounds: int, lines: int
+) -> tuple[list[Measure], list[Ratio], list[Verdict]]:
+    """The services in turns."""
+    work = crops(lines)
+    samples: dict[str, list[float]] = {name: [] for name in services}
+    late: dict[str, list[float]] = {name: [] for name in services}
+    read: dict[str, list[str]] = {}
+    for _ in range(rounds):
+        for name, start in services.items():
+            async with start() as ask:
+                await load(ask, work[: 4 * clients], clients)  # every shape once
+                seconds, each, read[name] = await load(ask, work, clients)
+            samples[name].append(seconds)
+            late[name].append(sorted(each)[int(0.99 * (len(each) - 1))])
+            print(f"{name:24s} {lines / seconds:7.1f} lines/s  p99 {late[name][-1]:.3f} s")
+    measures = [
+        Measure(
+            variant=name,
+            case=CASE,
+            values={
+                "lines_per_second_median": lines / quartiles(seconds).median,
+                "seconds_p99_median": quartiles(late[name]).median,
+                "exact": float(sum(a == b for a, (b, _) in zip(read[name], work, strict=True))),
+                "differ_from_line_by_line": float(
+                    sum(a != b for a, b in zip(read[name], read[SINGLE], strict=True))
+                ),
+            },
+        )
+        for name, seconds in samples.items()
+    ]
+    ratios = [ratio(name, BATCHED, CASE, samples) for name in services if name != BATCHED]
+    return measures, ratios, _verdicts(measures, ratios)
+
+
+def _verdicts(measures: Sequence[Measure], ratios: Sequence[Ratio]) -> list[Verdict]:
+    values = {measure["variant"]: measure["values"] for measure in measures}
+    found = [
+        ("texts that differ from line by line", values[BATCHED]["differ_from_line_by_line"], 0.0)
+    ]
+    if PEER in values:
+        against = next(r["median"] for r in ratios if r["of"] == PEER)
+        found += [
+            ("the peer's time to read all, over ours, at least (as its inverse)", 1 / against, 1.0),
+            (
+                "p99 at most the peer's, in seconds",
+                values[BATCHED]["seconds_p99_median"],
+                values[PEER]["seconds_p99_median"],
+            ),
+        ]
+    return [
+        Verdict(
+            bar=bar,
+            variant=BATCHED,
+            peer=PEER,
+            case=CASE,
+            value=value,
+            limit=limit,
+            passed=value <= limit,
+        )
+        for bar, value, limit in found
+    ]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command."""
+    parser = parser_for("serving", __doc__)
+    parser.add_argument("--peers", type=Path, required=True, help="the peers' environments")
+    parser.add_argument("--pack", default="edge-tiny")
+    parser.add_argument("--clients", type=int, default=32)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--lines", type=int, default=600)
+    options = parser.parse_args(argv)
+    start = begin(OUR_PACKAGES)
+    python = interpreter(options.peers, "mosec")
+    services: dict[str, Start] = {
+        BATCHED: lambda: ours(options.pack, MAX_BATCH),
+        SINGLE: lambda: ours(options.pack, 1),
+        PEER: lambda: mosec(options.pack, python),
+    }
+    measures, ratios, verdicts = asyncio.run(
+        measure(services, options.clients, options.rounds, options.lines)
+    )
+    parameters = {"pack": options.pack, "clients": options.clients, "lines": options.lines}
+    variants = [
+        variant_record(
+            name,
+            start,
+            versions=pins("mosec") if name == PEER else {},
+            parameters={**parameters, "max_batch": 1 if name == SINGLE else MAX_BATCH},
+        )
+        for name in services
+    ]
+    result = build_result(
+        "serving",
+        WHAT,
+        start=start,
+        variants=variants,
+        measures=measures,
+        ratios=ratios,
+        verdicts=verdicts,
+    )
+    return conclude(result, options.out)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
