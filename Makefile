@@ -19,7 +19,7 @@ test:           ## everything but the endurance runs
 	$(BIN)/python -m pytest -m "not soak"
 
 system:         ## only the tests with real processes on loopback
-	$(BIN)/python -m pytest -m system
+	$(BIN)/python -m pytest -m "system and not soak"
 
 bench:          ## accuracy and tiering; needs TIEROCR_DATA, and PEERS with the peers' environments
 	$(BIN)/python -m benchmarks.accuracy --peers $(PEERS)
