@@ -9,7 +9,7 @@ import pytest
 
 from tests.cloud.conftest import Client, Serve, problem_of, region, reply_of
 from tests.fakes.engines import painted_reader, slow
-from tests.fakes.painted import paint
+from tests.fakes.painted import paint, png
 from tierocr.shared.protocol import (
     CONTENT_TYPE,
     PageRef,
@@ -90,6 +90,13 @@ async def test_a_device_over_its_requests_is_told_when_to_come_again(serve: Serv
     refused = await send(client, body("r1"))
     assert refused.status == 429 and (await problem_of(refused))["code"] == "rate_limited"
     assert 5 <= int(refused.headers["Retry-After"]) <= 10
+
+
+async def test_whole_files_count_as_requests_too(serve: Serve) -> None:
+    client = await serve(quotas={"requests_per_second": 0.1, "requests_burst": 1})
+    await client.post("/v1/ocr", data=png(paint("ab")))
+    refused = await client.post("/v1/ocr", data=png(paint("ab")))
+    assert refused.status == 429 and (await problem_of(refused))["code"] == "rate_limited"
 
 
 async def test_a_device_over_its_regions_is_refused_even_with_a_kept_answer(serve: Serve) -> None:

@@ -110,6 +110,7 @@ class Handlers:
         limits = self._settings.limits
         deadline = _deadline(request, limits.file_deadline_ms, limits.file_deadline_max_ms)
         self._service.require_ready()
+        self._requests.take(request[CALL].caller, 1, request[CALL].started)
         with self._service.files.hold(retry_after=self._service.retry_after()):
             data, name = await read_upload(request, limits.file_body_bytes, deadline)
             if not data:
