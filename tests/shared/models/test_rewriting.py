@@ -73,6 +73,32 @@ def test_a_manifest_survives_being_written(tmp_path: Path) -> None:
     assert list(yaml.safe_load(dump(values))) == list(values)
 
 
+def test_a_manifest_is_written_to_be_read() -> None:
+    long = "two sheets of paper, and nothing on either of them"
+    entries = {"files": {}, "tools": {"nncf": "3.4.0"}, "lines": [long, long, f"{long}: {long}"]}
+    row = entry("recogniser")
+    row["measured"] = [{"isa": "AVX2", "batch": batch} for batch in (1, 8)]
+    row["how"] = f"{long}, {long}"
+    assert dump({**entries, "artefacts": [entry("detector", "tensorrt"), row]}) == (
+        "files: {}\n"
+        "tools: {nncf: 3.4.0}\n"
+        "lines:\n"
+        f"- {long}\n"
+        f"- {long}\n"
+        f"- '{long}: {long}'\n"
+        "artefacts:\n"
+        "- {network: detector, runtime: tensorrt, precisions: [int8], "
+        "file: detector-tensorrt.onnx}\n"
+        "- network: recogniser\n"
+        "  runtime: openvino\n"
+        "  precisions: [int8]\n"
+        "  file: recogniser-openvino.xml\n"
+        "  weights: recogniser-openvino.bin\n"
+        "  measured: [{isa: AVX2, batch: 1}, {isa: AVX2, batch: 8}]\n"
+        f"  how: {long}, {long}\n"
+    )
+
+
 def test_only_checked_files_are_copied(tmp_path: Path) -> None:
     folder = write_pack(tmp_path / "own", needs="no-such-distribution-of-ours")
     target = tmp_path / "copy"

@@ -1,0 +1,131 @@
+"""INT8 for OpenVINO: NNCF inserts the rounding steps, where they pay; our own rounding of weights.
+
+What stays in floating point, and why:
+
+- depthwise convolutions, additions, multiplications and poolings: they move memory rather than
+  compute, and a rounding step between them cannot be fused into anything;
+- convolutions behind a global mean (squeeze and excitation): one pixel each, nothing to gain;
+- everything behind the vocabulary head: rounding a softmax flattens it.
+
+`overflow_fix` halves the weights' range: on CPUs without VNNI the sum of two products would
+overflow its 16 bits, and the network would read nonsense there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import nncf
+import onnx
+import openvino as ov
+from nncf.quantization.advanced_parameters import AdvancedQuantizationParameters, OverflowFix
+from nncf.quantization.range_estimator import (
+    AggregatorType,
+    RangeEstimatorParameters,
+    StatisticsCollectorParameters,
+    StatisticsType,
+)
+
+from tierocr.cloud.forge.quantise.clipping import clip_ranges
+from tierocr.cloud.forge.quantise.equalising import equalise
+from tierocr.cloud.forge.quantise.folding import fold
+from tierocr.cloud.forge.quantise.probing import find, sees_one_pixel, weighted_layers
+from tierocr.cloud.forge.quantise.rounding import refine
+from tierocr.shared.document import Floats
+
+FLOAT_TYPES = ("GroupConvolution", "Multiply", "Add", "ReduceMean", "AvgPool")
+
+EQUALISED = 0.5
+"""How far channels are brought to one range; see `equalise`."""
+
+_PAYS = ("Convolution", "MatMul")
+_WHOLE_RANGE = RangeEstimatorParameters(
+    min=StatisticsCollectorParameters(
+        statistics_type=StatisticsType.MIN, aggregator_type=AggregatorType.MIN
+    ),
+    max=StatisticsCollectorParameters(
+        statistics_type=StatisticsType.MAX, aggregator_type=AggregatorType.MAX
+    ),
+)
+_PEEKED = 60  # tensors that show the channels' ranges
+_NAME = "network.onnx"  # the same name for every network: it is recorded in the artefact
+
+
+def to_openvino(model: Path) -> ov.Model:
+    """An FP32 ONNX file as an OpenVINO network, its batch normalisations folded."""
+    network = onnx.load(model)
+    fold(network)
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch) / _NAME
+        onnx.save(network, file)
+        return ov.convert_model(file)
+
+
+def quantise(
+    network: ov.Model,
+    tensors: Sequence[Floats],
+    keep: Sequence[str] = (),
+    tick: Callable[[str], None] = lambda _: None,
+) -> ov.Model:
+    """The network in INT8, calibrated on `tensors`; the layers named in `keep` stay as they are.
+
+    `tick` is told each layer whose weights are being rounded.
+    """
+    nncf.set_log_level(logging.ERROR)
+    layers = [name for name in quantised_layers(network) if name not in keep]
+    exact = network.clone()
+    inner = [name for name in layers if not _sees_pixels(find(exact, name))]
+    equalise(exact, inner, tensors[:_PEEKED], EQUALISED)
+    unquantised = [name for name in weighted_layers(exact) if name not in layers]
+    with contextlib.redirect_stdout(io.StringIO()):  # its progress bar, also into a pipe
+        result = nncf.quantize(
+            exact.clone(),
+            nncf.Dataset(tensors),
+            preset=nncf.QuantizationPreset.MIXED,
+            subset_size=len(tensors),
+            ignored_scope=nncf.IgnoredScope(
+                types=list(FLOAT_TYPES), names=unquantised, validate=False
+            ),
+            advanced_parameters=AdvancedQuantizationParameters(
+                overflow_fix=OverflowFix.ENABLE,
+                disable_bias_correction=True,  # `refine` does it
+                activations_range_estimator_params=_WHOLE_RANGE,
+            ),
+        )
+    clip_ranges(result, tensors[:_PEEKED])
+    refine(result, exact, layers, tensors, tick)
+    return result
+
+
+def save(network: ov.Model, file: Path) -> tuple[Path, Path]:
+    """Write `file` (.xml) and the .bin beside it: the same bytes for the same network."""
+    network.set_friendly_name(file.stem)
+    for place, op in enumerate(network.get_ordered_ops()):
+        kind = op.get_type_name()
+        counted = op.get_friendly_name().rpartition("_")[2].isdigit()  # over the whole process
+        if kind == "Constant" or (counted and op.get_friendly_name().startswith(f"{kind}_")):
+            op.set_friendly_name(f"{kind}_at_{place}")
+    ov.save_model(network, file, compress_to_fp16=False)
+    return file, file.with_suffix(".bin")
+
+
+def quantised_layers(network: ov.Model) -> list[str]:
+    """The layers that pay, in order."""
+    names = []
+    for name in weighted_layers(network):
+        layer = find(network, name)
+        one_pixel = layer.get_type_name() == "Convolution" and sees_one_pixel(layer)
+        if layer.get_type_name() in _PAYS and not one_pixel:
+            names.append(name)
+    return names
+
+
+def _sees_pixels(layer: ov.Node) -> bool:
+    """Its input is the network's, whose levels are those of the pixels already."""
+    kind: str = layer.input_value(0).get_node().get_type_name()
+    return kind == "Parameter"
