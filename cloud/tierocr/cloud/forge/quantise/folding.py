@@ -95,7 +95,7 @@ class _Graph:
         return users[0] if len(users) == 1 and node.output[0] not in self.outputs else None
 
     def _constant(self, name: str) -> Doubles:
-        return numpy_helper.to_array(self.constants[name]).astype(np.float64)
+        return np.asarray(numpy_helper.to_array(self.constants[name]), dtype=np.float64)
 
     def _set(self, name: str, value: Doubles) -> None:
         self.constants[name] = numpy_helper.from_array(value.astype(np.float32), name)
