@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -183,3 +185,28 @@ def test_a_file_cut_short_is_refused(runtime: str, detector_file: Path, tmp_path
 def test_onnx_runtime_refuses_a_precision_it_does_not_run(detector_file: Path) -> None:
     code, message = code_of("onnxruntime", detector_file, EngineOptions(precision="bf16"))
     assert code == "config_invalid" and "bf16" in message
+
+
+SIGNALLED = """
+import faulthandler, gc, signal, sys
+from pathlib import Path
+from tierocr.shared.engines import EngineOptions, NetworkFacts, open_engine, precisions_of
+
+faulthandler.enable()
+facts = NetworkFacts(mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5))
+engines = [
+    open_engine("openvino", Path(sys.argv[1]), facts, EngineOptions(threads=1)) for _ in range(3)
+]
+precisions_of("openvino")
+while engines:
+    engines.pop(0)
+    gc.collect()
+signal.signal(signal.SIGTERM, lambda number, frame: print("told"))
+signal.raise_signal(signal.SIGTERM)
+"""
+
+
+def test_a_process_survives_a_signal_after_its_engines_have_gone(detector_file: Path) -> None:
+    command = [sys.executable, "-c", SIGNALLED, str(detector_file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "told\n"), done.stderr

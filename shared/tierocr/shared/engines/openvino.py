@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ class OpenVINOEngine:
         """Compile `model` (ONNX or IR). Raises TierocrError `device_unavailable`, for a precision
         as for a device, or `model_invalid`.
         """
-        self._core = ov.Core()
+        self._core = _core()
         _require_device(self._core, options.device)
         _require_precision(options)
         self._options = options
@@ -122,15 +123,26 @@ class OpenVINOEngine:
         self._free.extend(compiled.create_infer_request() for _ in range(self._streams))
 
 
+@cache
+def _core() -> ov.Core:
+    """The process's one OpenVINO, never given up.
+
+    Each core gives its thread an alternate signal stack and, when it ends, puts back the one that
+    it found. Of two that do not end in the reverse order of their beginning one puts back what is
+    gone, and the next signal (a SIGTERM, say) kills the process.
+    """
+    return ov.Core()
+
+
 def devices() -> list[str]:
     """The device names that this machine offers."""
-    return list(ov.Core().available_devices)
+    return list(_core().available_devices)
 
 
 def precisions(device: str = "CPU") -> frozenset[str]:
     """What a device computes in natively, in our terms; nothing for a device that is missing."""
     try:
-        able = ov.Core().get_property(device, "OPTIMIZATION_CAPABILITIES")
+        able = _core().get_property(device, "OPTIMIZATION_CAPABILITIES")
     except RuntimeError:
         return frozenset()
     return frozenset(ours for theirs, ours in _CAPABILITIES.items() if theirs in able)
