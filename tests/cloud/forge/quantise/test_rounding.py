@@ -39,7 +39,7 @@ def test_weights_make_up_for_each_other() -> None:
     weights = RANDOM.normal(size=(8, 16))
     steps = np.abs(weights).max(axis=1) / 7
     nearest = np.clip(np.round(weights / steps[:, None]), -7, 7)
-    chosen = compensated(weights, np.cov(inputs.T), steps, 7)
+    chosen = compensated(weights, np.cov(inputs.T).astype(np.float64), steps, 7)
     assert np.abs(chosen).max() <= 7 and np.array_equal(chosen, np.round(chosen))
 
     def error(whole: Doubles) -> float:
@@ -77,7 +77,7 @@ def test_equalised_channels_leave_the_answer_alone(strength: float) -> None:
 
 
 def test_a_range_is_narrowed_for_rare_values_only() -> None:
-    values = np.linspace(-2, 10, 1000)
+    values = np.linspace(-2, 10, 1000).astype(np.float64)
     rare = np.where(np.abs(values) < 1, 1000.0, 0.0) + (values > 9.9) * 1e-4
     low, high = narrowed(values, rare, -2, 10, 255)
     assert high < 4 and low <= -0.9

@@ -10,6 +10,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -51,8 +52,9 @@ def iterate_pictures(path: Path) -> Iterator[tuple[Pixels, str]]:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             shapes, texts = archive["shapes"].tolist(), archive["texts"].tolist()
             with archive.zip.open("pixels.npy") as stream:
-                np.lib.format.read_magic(stream)
-                np.lib.format.read_array_header_1_0(stream)
+                layout: Any = np.lib.format  # without types in older numpy
+                layout.read_magic(stream)
+                layout.read_array_header_1_0(stream)
                 for (height, width), text in zip(shapes, texts, strict=True):
                     pixels = np.frombuffer(bytearray(stream.read(height * width * 3)), np.uint8)
                     yield pixels.reshape(height, width, 3), text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 import openvino as ov
@@ -93,6 +94,9 @@ def _rows(layer: ov.Node, given: Floats) -> Floats:
     padded = np.pad(given, ((0, 0), (0, 0), (begin[0], end[0]), (begin[1], end[1])))
     window = (weights[2].get_length(), weights[3].get_length())
     down, across = attributes["strides"]
-    patches = sliding_window_view(padded, window, axis=(2, 3))[:, :, ::down, ::across]
+    # older numpy's types know one axis only
+    view: Any = sliding_window_view
+    patches = view(padded, window, axis=(2, 3))[:, :, ::down, ::across]
     inputs = padded.shape[1] * window[0] * window[1]
-    return patches.transpose(0, 2, 3, 1, 4, 5).reshape(-1, inputs)
+    rows: Floats = patches.transpose(0, 2, 3, 1, 4, 5).reshape(-1, inputs)
+    return rows
