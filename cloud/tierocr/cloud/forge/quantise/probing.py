@@ -87,8 +87,8 @@ def as_rows(layer: ov.Node, given: Floats) -> Doubles:
 def _rows(layer: ov.Node, given: Floats) -> Floats:
     weights = layer.input(1).get_partial_shape()
     if layer.get_type_name() == "MatMul":
-        rows = given.swapaxes(-1, -2) if layer.get_attributes()["transpose_a"] else given
-        return rows.reshape(-1, rows.shape[-1])
+        turned = given.swapaxes(-1, -2) if layer.get_attributes()["transpose_a"] else given
+        return turned.reshape(-1, turned.shape[-1])
     attributes = layer.get_attributes()
     begin, end = attributes["pads_begin"], attributes["pads_end"]
     padded = np.pad(given, ((0, 0), (0, 0), (begin[0], end[0]), (begin[1], end[1])))
