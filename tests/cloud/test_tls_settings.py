@@ -91,6 +91,7 @@ def test_check_config_looks_at_the_files(tmp_path: Path, files: Files) -> None:
 def test_a_key_that_all_can_read_is_warned_of(
     files: Files, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.WARNING)  # whatever a library has set the root logger to
     settings = CloudSettings.model_validate({"tls": files.server()})
     server_tls(settings)
     assert not caplog.records
@@ -119,6 +120,7 @@ def test_tokens_in_clear_text_are_warned_of_once(
     warned: bool,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    caplog.set_level(logging.WARNING)
     values = {"listen": {"host": host}, "auth": {"tokens_file": tmp_path / "tokens"}}
     assert server_tls(CloudSettings.model_validate(values)) is None
     assert ["clear text" in r.getMessage() for r in caplog.records] == [True] * warned
