@@ -49,7 +49,7 @@ def iterate_pictures(path: Path) -> Iterator[tuple[Pixels, str]]:
     Raises TierocrError `not_found` or `bad_request`.
     """
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        with path.open("rb") as file, _archive(np.load(file, allow_pickle=False)) as archive:
             shapes, texts = archive["shapes"].tolist(), archive["texts"].tolist()
             with archive.zip.open("pixels.npy") as stream:
                 layout: Any = np.lib.format  # without types in older numpy
@@ -62,6 +62,13 @@ def iterate_pictures(path: Path) -> Iterator[tuple[Pixels, str]]:
         raise TierocrError("not_found", f"cannot read {path}: {error}") from error
     except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
         raise TierocrError("bad_request", f"{path} is not a file of pictures: {error}") from error
+
+
+def _archive(loaded: object) -> Any:
+    """An archive, as `np.load` gives it; it gives a single array as well. Raises TypeError."""
+    if not isinstance(loaded, np.lib.npyio.NpzFile):
+        raise TypeError("one array, not an archive")
+    return loaded
 
 
 def load_pictures(path: Path) -> list[tuple[Pixels, str]]:
