@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, field
 
 from aiohttp import web
+
+from tierocr.shared.errors import TierocrError
+
+_KEY = re.compile("[!-~]{1,255}")
 
 
 @dataclass(slots=True)
@@ -26,3 +31,11 @@ class Call:
 
 
 CALL = web.RequestKey("call", Call)
+
+
+def idempotency_key(request: web.Request) -> str | None:
+    """The Idempotency-Key, if the client sent one. Raises TierocrError `bad_request`."""
+    key = request.headers.get("Idempotency-Key")
+    if key is not None and not _KEY.fullmatch(key):
+        raise TierocrError("bad_request", "Idempotency-Key is up to 255 visible characters")
+    return key

@@ -13,7 +13,7 @@ from dataclasses import replace
 from aiohttp import web
 
 from tierocr.cloud.bodies import defer_continue, read_body, read_upload
-from tierocr.cloud.calls import CALL, Call
+from tierocr.cloud.calls import CALL, Call, idempotency_key
 from tierocr.cloud.idempotency import AnswerStore
 from tierocr.cloud.metrics import Metrics
 from tierocr.cloud.quotas import Quotas
@@ -35,7 +35,6 @@ from tierocr.shared.protocol import (
 )
 
 _WHOLE_NUMBER = re.compile("-?[0-9]{1,12}")
-_KEY = re.compile("[!-~]{1,255}")
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -86,7 +85,7 @@ class Handlers:
             call.notes["regions"] = len(message.regions)
             # before a kept answer is looked up: sending again is no way around the quota
             self._regions.take(call.caller, len(message.regions), time.monotonic())
-            reply = await self._answer(message, deadline, call, _key(request))
+            reply = await self._answer(message, deadline, call, idempotency_key(request))
         return web.Response(body=pack_reply(reply), content_type=CONTENT_TYPE)
 
     async def _answer(
@@ -177,14 +176,6 @@ def _is_final(reply: RefineReply) -> bool:
     """Whether sending again could bring nothing more."""
     errors = (result.error for result in reply.results if result.error is not None)
     return not any(ERROR_CODES[error.code].retryable for error in errors)
-
-
-def _key(request: web.Request) -> str | None:
-    """The Idempotency-Key, if the client sent one."""
-    key = request.headers.get("Idempotency-Key")
-    if key is not None and not _KEY.fullmatch(key):
-        raise TierocrError("bad_request", "Idempotency-Key is up to 255 visible characters")
-    return key
 
 
 def _raise_failed(document: Document) -> None:

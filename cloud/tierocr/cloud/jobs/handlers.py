@@ -10,7 +10,7 @@ from aiohttp import web
 
 from tierocr.cloud.admission import Bound
 from tierocr.cloud.bodies import defer_continue, read_parts
-from tierocr.cloud.calls import CALL
+from tierocr.cloud.calls import CALL, idempotency_key
 from tierocr.cloud.jobs.registry import JobRegistry
 from tierocr.cloud.jobs.runner import JobRunner
 from tierocr.cloud.jobs.states import Job
@@ -28,7 +28,6 @@ from tierocr.cloud.settings import CloudSettings
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.export import FORMATS
 
-_KEY = re.compile(r"[!-~]{1,255}")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _ONE = "/v1/jobs/{job}"
 
@@ -68,9 +67,7 @@ class JobHandlers:
         """`POST /v1/jobs`: a form of files in, a place in the queue out."""
         if not request.content_type.startswith("multipart/"):
             raise TierocrError("unsupported_format", "send the files as multipart/form-data")
-        key = request.headers.get("Idempotency-Key")
-        if key is not None and not _KEY.fullmatch(key):
-            raise TierocrError("bad_request", "Idempotency-Key is up to 255 visible characters")
+        key = idempotency_key(request)
         self._service.require_ready()
         owner, registry = _owner(request), self._registry
         if registry.with_key(owner, key) is None:
