@@ -29,12 +29,13 @@ MARGIN = 0.1
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Crop:
     """`quad`: what was cut, in page pixels. `image`: its encoded bytes. `margin`: pixels of the
-    crop.
+    crop. `text`: what may be told of the line's text; None: all of it.
     """
 
     quad: Quad
     image: bytes
     margin: float
+    text: str | None = None
 
 
 def encode_line(pixels: Pixels, line: Line) -> Crop:

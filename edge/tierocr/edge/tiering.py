@@ -2,66 +2,41 @@
 again, merge.
 
 A document is complete as soon as the edge has read it. Refinement runs beside the reading of
-later pages and can only improve lines; whatever goes wrong with it becomes a warning.
+later pages, or later from what was planned, and can only improve lines; whatever goes wrong with
+it becomes a warning.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
-import itertools
-import time
-from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tierocr.edge.crops import FORMAT, Crop, encode_line
-from tierocr.edge.merging import refusal, take
+from tierocr.edge.crops import Crop
+from tierocr.edge.leaving import Leave, plain_lines
+from tierocr.edge.paging import PageReader, without_image
 from tierocr.edge.routing import (
-    UNSURE,
     RoutingPlan,
     RoutingPolicy,
     Spent,
     allowed_lines,
     candidates,
-    p_error,
     plan,
 )
-from tierocr.shared.document import (
-    Document,
-    Failure,
-    Line,
-    Page,
-    PageImage,
-    Pixels,
-    Route,
-)
-from tierocr.shared.engines.threads import cpu_quota
+from tierocr.edge.sending import Sending, changed_lines, merge_reply, page_id, routed, sendings
+from tierocr.shared.document import Document, Failure, Page, PageImage, Pixels
 from tierocr.shared.errors import TierocrError
-from tierocr.shared.images import Limits, PageFailure, decode_pages
+from tierocr.shared.images import Limits
 from tierocr.shared.ocr.reader import Reader
-from tierocr.shared.protocol import PageRef, Refined, RegionImage
-from tierocr.shared.reading import ReadPage, document_of, failed_page, total_seconds
+from tierocr.shared.protocol import PageRef
+from tierocr.shared.reading import ReadPage, document_of, total_seconds
 
 if TYPE_CHECKING:
     from tierocr.edge.refining import Refiner
-
-READING = 2
-"""Pages being read at once: while one is detected, the other is recognised."""
-
-DECODED_PAGES = READING + (1 if cpu_quota() > 2 else 0)
-"""Those being read, and one decoded ahead; on two cores that would only take turns with the
-reading.
-"""
-
-
-_Decoded = tuple[PageImage | PageFailure, float]
-_Decoding = asyncio.Task[_Decoded | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +68,45 @@ class TieredDocument:
     refinements: tuple[Refinement, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedPage:
+    """A page as the edge read it, and what of it is to be read again."""
+
+    page: Page
+    sent: tuple[Sending, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedDocument:
+    """A complete document of the edge alone, with what may be sent of each of its pages."""
+
+    document: Document
+    pages: tuple[PlannedPage, ...]
+
+
+class Planner:
+    """Decides what leaves of each page; counts what was spent over all of them. One page at a
+    time.
+    """
+
+    def __init__(
+        self, policy: RoutingPolicy, leave: Leave = plain_lines, spent: Spent | None = None
+    ) -> None:
+        """`leave`: the door; see `leaving`. `spent`: where an earlier run stopped counting."""
+        self._policy, self._leave = policy, leave
+        self.spent = spent or Spent()
+
+    def plan(self, image: PageImage, page: Page) -> PlannedPage:
+        """Encode what may leave and choose among it; books what will be spent."""
+        allowed = allowed_lines(len(page.lines), self._policy, self.spent)
+        chosen = candidates(page.lines, self._policy)[:allowed]
+        crops = self._leave(upright(image, page), page.lines, chosen)
+        sizes = {i: len(crop.image) for i, crop in crops.items()}
+        routing = plan(page.lines, sizes, self._policy, self.spent)
+        self.spent = routing.spent
+        return planned_page(page, routing, crops)
+
+
 class TieredReader:
     """Reads inputs with one reader and, if given, one refiner; several inputs may be in flight.
 
@@ -100,45 +114,46 @@ class TieredReader:
     """
 
     def __init__(
-        self, reader: Reader, refiner: Refiner | None = None, options: ReadOptions | None = None
+        self,
+        reader: Reader,
+        refiner: Refiner | None = None,
+        options: ReadOptions | None = None,
+        *,
+        planner: Planner | None = None,
     ) -> None:
-        """Wire the tiers; without a refiner nothing leaves the device."""
-        self._reader = reader
+        """Wire the tiers. With a refiner or a planner unsure lines are planned; without either
+        nothing leaves the device.
+        """
+        options = options or ReadOptions()
         self._refiner = refiner
-        self._options = options or ReadOptions()
-        self._spent = Spent()
+        self._planner = planner or (Planner(options.policy) if refiner else None)
         self._booking = asyncio.Lock()  # from looking at what was spent to booking what will be
-        self._room = asyncio.Semaphore(DECODED_PAGES)
-        self._device = ThreadPoolExecutor(READING, thread_name_prefix="reader")
-        self._decoder = ThreadPoolExecutor(1, thread_name_prefix="decoder")
+        self._paging = PageReader(reader, options.limits, text_layer=options.text_layer)
 
     def close(self) -> None:
         """Stop the threads; nothing may be in flight."""
-        self._device.shutdown()
-        self._decoder.shutdown()
+        self._paging.close()
 
     async def read(self, data: bytes, name: str) -> TieredDocument:
-        """Read one input. A file that cannot be decoded gives a document with status "failed".
+        """Read one input, in both tiers at once. A file that cannot be decoded gives a document
+        with status "failed".
 
         Raises TierocrError only when the edge's own engine fails.
         """
         sha256 = hashlib.sha256(data).hexdigest()
         read: list[ReadPage] = []
         refining: list[asyncio.Task[Refinement]] = []
-        failure = None
-        try:
-            async for page in self._pages(data):
-                read.append(replace(page, image=None))
-                refining.append(await self._start_refining(page, sha256))
-        except TierocrError as error:
-            if error.code == "internal":
-                raise
-            failure = Failure(code=error.code, message=error.message)
+
+        def begin(page: ReadPage, planned: PlannedPage) -> None:
+            read.append(page)
+            refining.append(asyncio.create_task(self._refined(planned, sha256)))
+
+        failure = await self._each_page(data, begin)
         refinements = await asyncio.gather(*refining)
         document = document_of(
             name=name,
             sha256=sha256,
-            engine=self._reader.info,
+            engine=self._paging.info,
             pages=[r.page for r in refinements],
             seconds=total_seconds(p.seconds for p in read),
             failure=failure,
@@ -150,141 +165,85 @@ class TieredReader:
             refinements=tuple(refinements),
         )
 
-    async def _pages(self, data: bytes) -> AsyncIterator[ReadPage]:
-        """Pages in order, each decoded and read while those before it are still being read.
-
-        Over all inputs together, no more than `DECODED_PAGES` are held as pixels. Raises
-        TierocrError when no further page can be decoded, after those that could.
+    async def read_here(self, data: bytes, name: str) -> PlannedDocument:
+        """Read one input on the edge alone, and plan what may be sent later; otherwise like
+        `read`.
         """
-        options = self._options
-        pages = decode_pages(data, limits=options.limits, text_layer=options.text_layer)
-        reading: deque[asyncio.Task[ReadPage]] = deque()
-        decoding: _Decoding | None = asyncio.create_task(self._decode(pages))
-        failure: TierocrError | None = None
-        try:
-            while decoding is not None or reading:
-                first: list[asyncio.Task[Any]] = [*itertools.islice(reading, 1)]
-                first += [decoding] if decoding is not None else []
-                await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
-                if decoding is not None and decoding.done():
-                    decoding, failure = self._go_on(decoding, pages, reading)
-                while reading and reading[0].done():
-                    try:
-                        yield reading.popleft().result()
-                    finally:
-                        self._room.release()
-            if failure is not None:
-                raise failure
-        finally:
-            await self._abandon(decoding, reading)
+        read: list[ReadPage] = []
+        planned: list[PlannedPage] = []
 
-    def _go_on(
-        self,
-        decoding: _Decoding,
-        pages: Iterator[PageImage | PageFailure],
-        reading: deque[asyncio.Task[ReadPage]],
-    ) -> tuple[_Decoding | None, TierocrError | None]:
-        """Have a decoded page read and the next one decoded, if there was one."""
-        try:
-            decoded = decoding.result()
-        except TierocrError as error:
-            return None, error
-        if decoded is None:
-            return None, None
-        reading.append(asyncio.create_task(self._read_page(*decoded)))
-        return asyncio.create_task(self._decode(pages)), None
+        def keep(page: ReadPage, plan: PlannedPage) -> None:
+            read.append(page)
+            planned.append(plan)
 
-    async def _decode(self, pages: Iterator[PageImage | PageFailure]) -> _Decoded | None:
-        """The next page and how long it took; it takes room until it is released. None at the
-        end.
-        """
-        await self._room.acquire()
-        loop = asyncio.get_running_loop()
-        try:
-            decoded = await loop.run_in_executor(self._decoder, _next, pages)
-        except BaseException:
-            self._room.release()
-            raise
-        if decoded is None:
-            self._room.release()
-        return decoded
-
-    async def _read_page(self, item: PageImage | PageFailure, seconds: float) -> ReadPage:
-        if isinstance(item, PageFailure):
-            return failed_page(item)
-        loop = asyncio.get_running_loop()
-        timed = await loop.run_in_executor(self._device, self._reader.read, item)
-        return ReadPage(page=timed.page, image=item, seconds={"decode": seconds, **timed.seconds})
-
-    async def _abandon(
-        self, decoding: _Decoding | None, reading: Iterable[asyncio.Task[ReadPage]]
-    ) -> None:
-        """Free the room of pages that nobody will take; a no-op after the last page."""
-        for task in reading:
-            await asyncio.gather(task, return_exceptions=True)
-            self._room.release()
-        if decoding is not None:
-            with contextlib.suppress(TierocrError):
-                if await decoding is not None:
-                    self._room.release()
-
-    async def _start_refining(self, read: ReadPage, document: str) -> asyncio.Task[Refinement]:
-        page = read.page
-        if self._refiner is None or read.image is None or not page.lines:
-            return asyncio.create_task(_kept(page))
-        loop = asyncio.get_running_loop()
-        async with self._booking:
-            crops = await loop.run_in_executor(
-                self._device, self._cut, upright(read.image, page), page.lines
-            )
-            sizes = {i: len(crop.image) for i, crop in crops.items()}
-            routing = plan(page.lines, sizes, self._options.policy, self._spent)
-            self._spent = routing.spent
-        return asyncio.create_task(
-            refine_page(self._refiner, page, routing, crops, f"{document[:32]}/{page.index}")
+        failure = await self._each_page(data, keep)
+        document = document_of(
+            name=name,
+            sha256=hashlib.sha256(data).hexdigest(),
+            engine=self._paging.info,
+            pages=[p.page for p in planned],
+            seconds=total_seconds(p.seconds for p in read),
+            failure=failure,
         )
+        return PlannedDocument(document=document, pages=tuple(planned))
 
-    def _cut(self, pixels: Pixels, lines: Sequence[Line]) -> dict[int, Crop]:
-        policy = self._options.policy
-        allowed = allowed_lines(len(lines), policy, self._spent)
-        return {i: encode_line(pixels, lines[i]) for i in candidates(lines, policy)[:allowed]}
+    async def _each_page(
+        self, data: bytes, then: Callable[[ReadPage, PlannedPage], None]
+    ) -> Failure | None:
+        """Read and plan page by page; returns why there are no more, if that is a failure."""
+        try:
+            async for page in self._paging.pages(data):
+                then(without_image(page), await self._plan(page))
+        except TierocrError as error:
+            if error.code == "internal":
+                raise
+            return Failure(code=error.code, message=error.message)
+        return None
+
+    async def _plan(self, read: ReadPage) -> PlannedPage:
+        if self._planner is None or read.image is None or not read.page.lines:
+            return PlannedPage(page=read.page)
+        async with self._booking:
+            return await self._paging.work(self._planner.plan, read.image, read.page)
+
+    async def _refined(self, planned: PlannedPage, sha256: str) -> Refinement:
+        if self._refiner is None:
+            return Refinement(page=planned.page)
+        return await _refine(self._refiner, planned, page_id(sha256, planned.page.index))
+
+
+def planned_page(page: Page, routing: RoutingPlan, crops: Mapping[int, Crop]) -> PlannedPage:
+    """The page with its routes, and what the plan sends of it."""
+    return PlannedPage(
+        page=routed(page, routing, crops), sent=sendings(page.lines, routing.refine, crops)
+    )
 
 
 async def refine_page(
     refiner: Refiner, page: Page, routing: RoutingPlan, crops: Mapping[int, Crop], page_id: str
 ) -> Refinement:
     """Send what was planned and merge what comes back; never raises TierocrError."""
-    lines = _routed(page.lines, routing, crops)
-    kept = Refinement(page=replace(page, lines=lines))
-    if not routing.refine:
+    return await _refine(refiner, planned_page(page, routing, crops), page_id)
+
+
+async def _refine(refiner: Refiner, planned: PlannedPage, page_id: str) -> Refinement:
+    page, sent = planned.page, planned.sent
+    kept = Refinement(page=page)
+    if not sent:
         return kept
-    regions = tuple(
-        RegionImage(
-            id=str(i),
-            image=crops[i].image,
-            format=FORMAT,
-            margin=crops[i].margin,
-            text=page.lines[i].text,
-            p_error=p_error(page.lines[i]),
-            angle=page.lines[i].angle,
-        )
-        for i in routing.refine
-    )
-    sent = sum(len(r.image) for r in regions)
+    size = sum(len(s.region.image) for s in sent)
+    ref = PageRef(id=page_id, width=page.width, height=page.height)
     try:
-        ref = PageRef(id=page_id, width=page.width, height=page.height)
-        reply = await refiner.refine(ref, regions)
+        reply = await refiner.refine(ref, tuple(s.region for s in sent))
     except TierocrError as error:
         failure = Failure(code=error.code, message=error.message)
-        return replace(kept, sent_lines=len(regions), sent_bytes=sent, failure=failure)
-    asked = {r.id for r in regions}
-    answers = {r.id: r for r in reply.results if r.id in asked}
-    merged = [_merged(i, line, answers.get(str(i)), crops) for i, line in enumerate(lines)]
+        return replace(kept, sent_lines=len(sent), sent_bytes=size, failure=failure)
+    merged = merge_reply(page, sent, reply)
     return Refinement(
-        page=replace(page, lines=tuple(merged)),
-        sent_lines=len(regions),
-        sent_bytes=sent,
-        changed=sum(a.text != b.text for a, b in zip(merged, lines, strict=True)),
+        page=merged,
+        sent_lines=len(sent),
+        sent_bytes=size,
+        changed=changed_lines(page, merged),
     )
 
 
@@ -292,42 +251,6 @@ def upright(image: PageImage, page: Page) -> Pixels:
     """The decoded pixels turned as the reader turned the page."""
     turns = (page.orientation - image.orientation) // 90 % 4
     return np.ascontiguousarray(np.rot90(image.pixels, -turns)) if turns else image.pixels
-
-
-def _routed(
-    lines: Sequence[Line], routing: RoutingPlan, crops: Mapping[int, Crop]
-) -> tuple[Line, ...]:
-    return tuple(
-        replace(
-            line,
-            route=Route(
-                reason=routing.reasons[i],
-                p_error=p_error(line),
-                bytes=len(crops[i].image) if routing.reasons[i] == UNSURE else 0,
-            ),
-        )
-        for i, line in enumerate(lines)
-    )
-
-
-def _merged(index: int, line: Line, answer: Refined | None, crops: Mapping[int, Crop]) -> Line:
-    if answer is None or index not in crops:
-        return line
-    reason = refusal(line, answer, both_calibrated=False)
-    if reason is None:
-        return take(line, answer, crops[index].quad)
-    assert line.route is not None
-    return replace(line, route=replace(line.route, reason=f"{UNSURE}, refused: {reason}"))
-
-
-def _next(pages: Iterator[PageImage | PageFailure]) -> _Decoded | None:
-    started = time.perf_counter()
-    item = next(pages, None)
-    return None if item is None else (item, time.perf_counter() - started)
-
-
-async def _kept(page: Page) -> Refinement:
-    return Refinement(page=page)
 
 
 def _distinct(failures: Iterable[Failure | None]) -> list[Failure]:

@@ -46,7 +46,7 @@ def to_tree(document: Document) -> dict[str, Any]:
         and {"id": calibration.id, "n": calibration.n, "ece": calibration.ece},
         "timings": document.timings,
         "errors": [_failure(e) for e in document.errors],
-        "pages": [_page(p) for p in document.pages],
+        "pages": [page_tree(p) for p in document.pages],
     }
 
 
@@ -57,7 +57,8 @@ def published_schema() -> dict[str, Any]:
     return schema
 
 
-def _page(page: Page) -> dict[str, Any]:
+def page_tree(page: Page) -> dict[str, Any]:
+    """One page of the tree."""
     return {
         "index": page.index,
         "width": page.width,

@@ -1,0 +1,23 @@
+"""The one door through which anything of a page leaves the device.
+
+Takes the page's pixels and the lines that were planned, gives the bytes and the texts that may be
+sent. Whoever sends lines, now or weeks later, sends what came out here and nothing else, so a rule
+about what must never leave has one place to stand. Must not know who receives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tierocr.edge.crops import Crop, encode_line
+from tierocr.shared.document import Line, Pixels
+
+Leave = Callable[[Pixels, Sequence[Line], Sequence[int]], dict[int, Crop]]
+"""Page pixels (upright), all lines of the page, indices of those planned -> what may leave, by
+index. A line without an entry stays.
+"""
+
+
+def plain_lines(pixels: Pixels, lines: Sequence[Line], planned: Sequence[int]) -> dict[int, Crop]:
+    """Every planned line as it is. Raises TierocrError `internal` if encoding fails."""
+    return {i: encode_line(pixels, lines[i]) for i in planned}
