@@ -13,9 +13,10 @@ from tests.fakes.painted import png
 from tierocr.cloud.app import SERVICE, make_app
 from tierocr.cloud.decoding.process import COMMAND
 from tierocr.cloud.jobs.disk import Disk
-from tierocr.cloud.service import FirstCheck, OpenModel
+from tierocr.cloud.model import FirstCheck, OpenReaders
 from tierocr.cloud.settings import CloudSettings
 from tierocr.shared.document import Pixels
+from tierocr.shared.ocr.reader import Reader
 from tierocr.shared.protocol import (
     CONTENT_TYPE,
     PageRef,
@@ -27,8 +28,10 @@ from tierocr.shared.protocol import (
     pack_request,
     unpack_reply,
 )
+from tierocr.shared.recognition import BatchRules
 
 Client = TestClient[Any, Any]
+OpenModel = Callable[[], Reader | Sequence[Reader]]
 Serve = Callable[..., Awaitable[Client]]
 
 
@@ -53,7 +56,7 @@ async def serve() -> AsyncIterator[Serve]:
         }
         app = make_app(
             CloudSettings.model_validate(values),
-            open_model=open_model or (lambda: painted_reader()[0]),
+            readers=readers_by(open_model or (lambda: painted_reader()[0])),
             first_check=first_check,
             decoder=decoder,
             disk=disk,
@@ -68,6 +71,21 @@ async def serve() -> AsyncIterator[Serve]:
     yield start
     for client in clients:
         await client.close()
+
+
+def readers_by(open_model: OpenModel) -> OpenReaders:
+    """One reader or several, each taking batches as they come."""
+
+    def opened() -> Sequence[Reader]:
+        made = open_model()
+        readers = [made] if isinstance(made, Reader) else made
+        for reader in readers:
+            reader.recogniser.rules = BatchRules(
+                max_batch=256, max_columns=1 << 20, few_sizes=False
+            )
+        return readers
+
+    return opened
 
 
 def region(name: str, image: Pixels | bytes, **more: Any) -> RegionImage:

@@ -55,7 +55,7 @@ async def start() -> AsyncIterator[Start]:
         values = {"max_entries": 100, "max_batch": 8, "max_wait": 0.02, **limits}
         device = Device()
         dispatcher = Dispatcher(
-            reader,
+            [reader],
             DeadlineBatcher(BatchLimits(**values)),  # type: ignore[arg-type]
             device,
             Metrics(),

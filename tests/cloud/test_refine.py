@@ -113,6 +113,7 @@ async def test_what_shares_a_batch_does_not_change_a_text(serve: Serve) -> None:
 async def test_all_work_is_done_in_one_thread(serve: Serve) -> None:
     reader, network = painted_reader(slow(0.005))
     client = await serve(lambda: reader)
+    network.device.threads.clear()  # of those that opened and warmed it
     page = png(np.pad(paint("page"), ((80, 80), (80, 80), (0, 0)), constant_values=255))
     answers = await asyncio.gather(
         *(post(client, body_of(region("x", paint("many")))) for _ in range(10)),

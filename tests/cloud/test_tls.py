@@ -63,7 +63,7 @@ async def service(folder: Path, tls: dict[str, Any], **sections: Any) -> AsyncIt
             **sections,
         }
     )
-    running = asyncio.create_task(run(settings, open_model=lambda: painted_reader()[0]))
+    running = asyncio.create_task(run(settings, readers=lambda: [painted_reader()[0]]))
     while not port_file.exists():
         if running.done():
             await running

@@ -117,9 +117,8 @@ FACTS = RecogniserFacts(charset=(*LETTERS, " "), height=HEIGHT, stride=STRIDE, e
 
 def painted_reader(before: Callable[[], None] = lambda: None) -> tuple[Reader, PaintedReader]:
     """A whole reader over fake networks, and its recogniser's network to look into."""
-    device = OneAtATime()
-    network = PaintedReader(device, before)
-    detector = Detector(DarkBoxFinder(device), DetectorFacts(unclip_ratio=0.0))
+    network = PaintedReader(OneAtATime(), before)
+    detector = Detector(DarkBoxFinder(OneAtATime()), DetectorFacts(unclip_ratio=0.0))
     info = EngineInfo(pack="painted", precision=network.precision, runtime=network.runtime)
     return Reader(detector, Recogniser(network, FACTS), info=info, source=CLOUD), network
 

@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator, Sequence
 
 from aiohttp import web
 
-from tierocr.cloud.canary import Canary
-from tierocr.cloud.canary import first_check as ask_canary
 from tierocr.cloud.decoding.isolated import Isolated
 from tierocr.cloud.decoding.process import COMMAND
 from tierocr.cloud.decoding.source import InThreads, PageSource
@@ -18,14 +16,10 @@ from tierocr.cloud.jobs.registry import JobRegistry
 from tierocr.cloud.jobs.runner import JobRunner
 from tierocr.cloud.metrics import Metrics
 from tierocr.cloud.middleware import authentication, envelope
-from tierocr.cloud.service import FirstCheck, OpenModel, Service
+from tierocr.cloud.model import FirstCheck, OpenReaders, first_check_of, open_readers
+from tierocr.cloud.service import Service
 from tierocr.cloud.settings import MIB, CloudSettings
 from tierocr.cloud.tokens import TokenFile
-from tierocr.shared.document import CLOUD
-from tierocr.shared.engines import EngineOptions
-from tierocr.shared.models.store import find_pack
-from tierocr.shared.ocr.open import open_reader
-from tierocr.shared.ocr.reader import Reader
 
 SERVICE = web.AppKey("service", Service)
 
@@ -33,14 +27,14 @@ SERVICE = web.AppKey("service", Service)
 def make_app(
     settings: CloudSettings,
     *,
-    open_model: OpenModel | None = None,
+    readers: OpenReaders | None = None,
     first_check: FirstCheck | None = None,
     decoder: Sequence[str] = COMMAND,
     disk: Disk | None = None,
 ) -> web.Application:
-    """The application. `open_model` opens what reads, and `first_check` says whether it is fit; by
-    default what the settings name and its canary. `decoder`: the command of a decoder process.
-    `disk`: where jobs are kept.
+    """The application. `readers` opens what reads, one for each worker, and `first_check` says
+    whether it is fit; by default what the settings name and its canary. `decoder`: the command of
+    a decoder process. `disk`: where jobs are kept.
 
     Raises TierocrError `config_invalid` when it is not clear who may use the service.
     """
@@ -49,10 +43,10 @@ def make_app(
     metrics = Metrics()
     service = Service(
         settings,
-        open_model or (lambda: model_of(settings)),
+        readers or (lambda: open_readers(settings)),
         metrics,
         _page_source(settings, metrics, decoder),
-        first_check or (lambda reader: canary_of(settings, reader)),
+        first_check or (lambda reader: first_check_of(settings, reader)),
     )
     app = web.Application(
         middlewares=[envelope(metrics), authentication(settings, tokens)],
@@ -67,28 +61,6 @@ def make_app(
     app.cleanup_ctx.append(_running)
     _add_jobs(app, settings, disk)
     return app
-
-
-def model_of(settings: CloudSettings) -> Reader:
-    """The model that the settings name. Raises TierocrError like `open_reader`."""
-    model = settings.model
-    options = EngineOptions(
-        device=model.device,
-        precision=model.precision,
-        threads=model.threads,
-        streams=1,  # the device is given one batch at a time, and that has all threads
-        cache_dir=model.cache_dir,
-    )
-    return open_reader(model.pack, runtime=model.runtime, options=options, source=CLOUD)
-
-
-def canary_of(settings: CloudSettings, reader: Reader) -> Canary | None:
-    """What the pack's canary page says of a reader; None where something else reads.
-
-    Raises TierocrError `model_invalid` when it is misread.
-    """
-    own = reader.info.pack == settings.model.pack
-    return ask_canary(find_pack(settings.model.pack), reader) if own else None
 
 
 def _page_source(settings: CloudSettings, metrics: Metrics, decoder: Sequence[str]) -> PageSource:

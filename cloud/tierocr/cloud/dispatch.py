@@ -23,8 +23,8 @@ from tierocr.shared.document import Pixels
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.recognition import Reading
 
-AHEAD = 2
-"""Batches at the device: one runs, one waits behind it, so that the device never waits for us."""
+AHEAD = 1
+"""Batches that wait behind those that run, so that the device never waits for us."""
 
 _PACE_MEMORY = 0.8
 _log = logging.getLogger(__name__)
@@ -52,6 +52,7 @@ class _Job:
     entry: Entry
     crop: Pixels
     content: int
+    patient: bool
     future: asyncio.Future[Answer]
 
 
@@ -69,7 +70,7 @@ class Dispatcher:
 
     def __init__(
         self,
-        reader: CropReader,
+        readers: Sequence[CropReader],
         batcher: Batcher,
         device: Device,
         metrics: Metrics,
@@ -77,8 +78,11 @@ class Dispatcher:
         max_batch: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Wire it; `start` makes it run."""
-        self._reader, self._batcher, self._device = reader, batcher, device
+        """Wire it; `start` makes it run. `readers`: one for each of the device's workers, and its
+        own: none is asked by two at once.
+        """
+        self._batcher, self._device = batcher, device
+        self._readers: Sequence[CropReader] = ()
         self._metrics, self._max_batch, self._clock = metrics, max_batch, clock
         self._keys = itertools.count()
         self._jobs: dict[int, _Job] = {}
@@ -88,10 +92,16 @@ class Dispatcher:
         self._stopping = False
         self._wake = asyncio.Event()
         self._loop: asyncio.Task[None] | None = None
+        self.use(readers)
 
-    def use(self, reader: CropReader) -> None:
-        """Have batches read by another reader from the next one on."""
-        self._reader = reader
+    def use(self, readers: Sequence[CropReader]) -> None:
+        """Have batches read by other readers from the next one on.
+
+        Raises ValueError when there is not one for each worker.
+        """
+        if len(readers) != self._device.workers:
+            raise ValueError(f"{len(readers)} readers for {self._device.workers} workers")
+        self._readers = readers
 
     def start(self) -> None:
         """Begin to launch batches."""
@@ -120,18 +130,29 @@ class Dispatcher:
     def expected_wait(self, ahead: int = 0) -> float:
         """Seconds until a crop that comes now would be read, judged by the last batches.
 
-        `ahead`: crops known to be before it, where that is more than have come here yet.
+        `ahead`: crops known to be before it, where that is more than have come here yet. Patient
+        ones take turns with the others, so as many of them count as there are others, and one.
         """
-        return self._pace * max(ahead, len(self._jobs) + self._at_device)
+        patient = sum(job.patient for job in self._jobs.values())
+        hurried = max(ahead, len(self._jobs) - patient + self._at_device)
+        return self._pace * (hurried + min(patient, hurried + 1))
 
     async def read(
-        self, crop: Pixels, *, bucket: int, content: int, deadline: float, owner: str = ""
+        self,
+        crop: Pixels,
+        *,
+        bucket: int,
+        content: int,
+        deadline: float,
+        owner: str = "",
+        patient: bool = False,
     ) -> Answer:
         """Read one crop, together with others of its bucket.
 
         `content`: its own width in input columns. `deadline`: in seconds of the clock. `owner`:
-        whose share of the device it takes. Raises
-        TierocrError `deadline_exceeded`, `over_capacity`, `unavailable`, or what the reader raised.
+        whose share of the device it takes. `patient`: one of many of a whole page, whose deadline
+        is far. Raises TierocrError `deadline_exceeded`, `over_capacity`, `unavailable`, or what the
+        reader raised.
         """
         if not self.running:
             raise TierocrError("unavailable", "the service is not reading")
@@ -145,7 +166,9 @@ class Dispatcher:
         )
         self._batcher.add(entry)
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._jobs[entry.key] = _Job(entry=entry, crop=crop, content=content, future=future)
+        self._jobs[entry.key] = _Job(
+            entry=entry, crop=crop, content=content, patient=patient, future=future
+        )
         self._wake.set()
         try:
             return await future
@@ -166,9 +189,10 @@ class Dispatcher:
         """Launch as much as the device should have; returns the seconds until it is worth asking
         again.
         """
-        while self._launched < AHEAD:
+        workers = self._device.workers
+        while self._launched < workers + AHEAD:
             now = self._clock()
-            decision = self._batcher.next_batch(now, idle=self._launched == 0)
+            decision = self._batcher.next_batch(now, idle=self._launched < workers)
             for entry in decision.expired:
                 self._miss(self._jobs.pop(entry.key).future)
             if not decision.batch:
@@ -182,8 +206,8 @@ class Dispatcher:
         work = asyncio.wrap_future(self._device.submit(partial(self._work, jobs)))
         work.add_done_callback(partial(self._finish, jobs))
 
-    def _work(self, jobs: Sequence[_Job]) -> _Outcome:
-        """In the device's thread: read what is still wanted."""
+    def _work(self, jobs: Sequence[_Job], worker: int) -> _Outcome:
+        """In a worker's thread: read what is still wanted."""
         outcome = _Outcome(started=self._clock())
         live = [
             job
@@ -191,27 +215,10 @@ class Dispatcher:
             if job.entry.deadline > outcome.started and not job.future.cancelled()
         ]
         if live:
-            readings = self._read_all(live)
+            readings = _read_all(self._readers[worker], live)
             outcome.results = {j.entry.key: r for j, r in zip(live, readings, strict=True)}
             outcome.seconds = self._clock() - outcome.started
         return outcome
-
-    def _read_all(self, jobs: Sequence[_Job]) -> Sequence[Reading | TierocrError]:
-        """Together; if that fails, once more one by one."""
-        try:
-            readings = self._reader.read([job.crop for job in jobs])
-            if len(readings) == len(jobs):
-                return readings
-            error: Exception = ValueError(f"{len(readings)} readings for {len(jobs)} crops")
-        except Exception as raised:  # whatever a runtime raises concerns these crops only
-            error = raised
-        if len(jobs) > 1:
-            _log.warning("a batch of %d failed, trying one by one: %s", len(jobs), error)
-            return [result for job in jobs for result in self._read_all([job])]
-        if isinstance(error, TierocrError):
-            return [error]
-        _log.error("a crop could not be read", exc_info=error)
-        return [TierocrError("internal", "the model failed on this region")]
 
     def _finish(self, jobs: Sequence[_Job], work: asyncio.Future[_Outcome]) -> None:
         self._launched -= 1
@@ -244,7 +251,7 @@ class Dispatcher:
                 job.future.set_result(Answer(reading=result, waited=waited, ran=outcome.seconds))
 
     def _observe(self, read: Sequence[_Job], outcome: _Outcome) -> None:
-        pace = outcome.seconds / len(read)
+        pace = outcome.seconds / len(read) / self._device.workers
         self._pace = pace if not self._pace else _mix(self._pace, pace)
         self._metrics.stage("recognise", outcome.seconds)
         self._metrics.batch(
@@ -258,6 +265,24 @@ class Dispatcher:
         if not future.done():
             self._metrics.missed()
         _fail(future, TierocrError("deadline_exceeded", "not read before the deadline"))
+
+
+def _read_all(reader: CropReader, jobs: Sequence[_Job]) -> Sequence[Reading | TierocrError]:
+    """Together; if that fails, once more one by one."""
+    try:
+        readings = reader.read([job.crop for job in jobs])
+        if len(readings) == len(jobs):
+            return readings
+        error: Exception = ValueError(f"{len(readings)} readings for {len(jobs)} crops")
+    except Exception as raised:  # whatever a runtime raises concerns these crops only
+        error = raised
+    if len(jobs) > 1:
+        _log.warning("a batch of %d failed, trying one by one: %s", len(jobs), error)
+        return [result for job in jobs for result in _read_all(reader, [job])]
+    if isinstance(error, TierocrError):
+        return [error]
+    _log.error("a crop could not be read", exc_info=error)
+    return [TierocrError("internal", "the model failed on this region")]
 
 
 def _mix(old: float, new: float) -> float:

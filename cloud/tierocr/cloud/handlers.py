@@ -114,7 +114,7 @@ class Handlers:
             data, name = await read_upload(request, limits.file_body_bytes, deadline)
             if not data:
                 raise TierocrError("bad_request", "the body is empty")
-            document = await self._service.read_file(data, name, deadline)
+            document = await self._service.read_file(data, name, deadline, request[CALL].caller)
         _raise_failed(document)
         request[CALL].notes["pages"] = len(document.pages)
         return web.Response(text=to_json(document), content_type="application/json")
@@ -130,7 +130,9 @@ class Handlers:
                     "precision": info.precision,
                     "runtime": info.runtime,
                 },
+                "workers": self._service.workers,
                 "formats": list(FORMATS),
+                "exports": list(EXPORTS),
                 "limits": limits.model_dump(mode="json"),
                 "batching": batching.model_dump(mode="json"),
                 "jobs": jobs_of(self._settings.jobs),

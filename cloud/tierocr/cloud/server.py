@@ -16,7 +16,8 @@ from pathlib import Path
 from aiohttp import web
 
 from tierocr.cloud.app import SERVICE, make_app
-from tierocr.cloud.service import OpenModel, Service
+from tierocr.cloud.model import OpenReaders
+from tierocr.cloud.service import Service
 from tierocr.cloud.settings import CloudSettings
 from tierocr.cloud.tls import ServerTls, server_tls
 from tierocr.shared.errors import TierocrError
@@ -24,13 +25,13 @@ from tierocr.shared.errors import TierocrError
 _log = logging.getLogger(__name__)
 
 
-async def run(settings: CloudSettings, *, open_model: OpenModel | None = None) -> None:
+async def run(settings: CloudSettings, *, readers: OpenReaders | None = None) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Raises TierocrError: `config_invalid` when it cannot listen, or what loading the model raised.
     """
     tls = server_tls(settings)
-    app = make_app(settings, open_model=open_model)
+    app = make_app(settings, readers=readers)
     stopping = _stop_signal()
     runner = web.AppRunner(
         app,

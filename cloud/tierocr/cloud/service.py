@@ -1,6 +1,6 @@
 """The service behind the routes: its states, its stages, and what is let in.
 
-Loads the model in the device's thread, warms it, and only then is ready. Must not know about HTTP:
+Loads the model, warms it, and only then is ready. Must not know about HTTP:
 requests come as values with a deadline in seconds of the monotonic clock.
 """
 
@@ -10,74 +10,70 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
-
-import numpy as np
 
 from tierocr.cloud.admission import Bound, Busy, come_again
 from tierocr.cloud.batching import BatchLimits, DeadlineBatcher
-from tierocr.cloud.canary import Canary
+from tierocr.cloud.crops import WINDOW, PageCrops
 from tierocr.cloud.decoding.source import PageSource
 from tierocr.cloud.device import Device
 from tierocr.cloud.dispatch import Dispatcher
-from tierocr.cloud.files import FileReader
+from tierocr.cloud.files import SIDE_BY_SIDE, FileReader, PageReader
 from tierocr.cloud.metrics import Metrics
+from tierocr.cloud.model import FirstCheck, Model, OpenReaders, open_model
 from tierocr.cloud.pipeline import Answered, Pipeline
 from tierocr.cloud.settings import CloudSettings
 from tierocr.cloud.ways import MOST_WAYS
-from tierocr.shared.document import Document, EngineInfo, Failure, PageImage
+from tierocr.shared.document import Document, EngineInfo, Failure
 from tierocr.shared.engines.threads import cpu_quota
 from tierocr.shared.errors import TierocrError
-from tierocr.shared.ocr.reader import Reader
 from tierocr.shared.protocol import Refined, RefineReply, RefineRequest, RegionImage
-from tierocr.shared.recognition import BatchRules
 
 LOADING, READY, DRAINING, FAILED = "loading", "ready", "draining", "failed"
 _SLACK = 0.05
 _TIMINGS = ("queue_ms", "decode_ms", "infer_ms", "post_ms")
 _log = logging.getLogger(__name__)
 
-OpenModel = Callable[[], Reader]
-FirstCheck = Callable[[Reader], Canary | None]
-
 
 class Service:
-    """One model on one device, and everything that feeds it. Owned by one event loop."""
+    """One model on its devices, and everything that feeds it. Owned by one event loop."""
 
     def __init__(
         self,
         settings: CloudSettings,
-        open_model: OpenModel,
+        readers: OpenReaders,
         metrics: Metrics,
         source: PageSource,
         first_check: FirstCheck = lambda _: None,
     ) -> None:
-        """`open_model` is called in a thread, once for each time the model is opened, and
-        `first_check` with what it opened. `source` decodes whole files.
+        """`readers` is called in a thread, once for each time the model is opened, and
+        `first_check` with each that it opened. `source` decodes whole files.
         """
-        self._settings, self._open_model, self._metrics = settings, open_model, metrics
-        self._source, self._first_check = source, first_check
+        self._settings, self._metrics, self._source = settings, metrics, source
+        self._open = partial(open_model, settings, readers, first_check)
         limits = settings.limits
         self.crops = Bound(settings.batching.max_queue_crops, "crops")
         self.requests = Bound(limits.requests, "requests")
         self.files = Bound(limits.files, "files")
-        self._device = Device()
+        self._devices: list[Device] = []
         self._decoders = ThreadPoolExecutor(
             max_workers=min(8, cpu_quota()), thread_name_prefix="tierocr-decode"
         )
         self._file_threads = ThreadPoolExecutor(
             max_workers=limits.files, thread_name_prefix="tierocr-file"
         )
+        # those of one job beside those of the requests
+        self._page_threads = ThreadPoolExecutor(
+            max_workers=SIDE_BY_SIDE * (limits.files + 1), thread_name_prefix="tierocr-page"
+        )
         self._state = LOADING
         self._loading: asyncio.Task[None] | None = None
         self._reloading = asyncio.Lock()
         self._watching: asyncio.Task[None] | None = None
-        self._canary: Canary | None = None
+        self._model: Model | None = None
         self._fit = True
-        self._info: EngineInfo | None = None
         self._dispatcher: Dispatcher | None = None
         self._pipeline: Pipeline | None = None
         self._file_reader: FileReader | None = None
@@ -104,9 +100,10 @@ class Service:
                 await asyncio.gather(task, return_exceptions=True)
         if self._dispatcher is not None:
             await self._dispatcher.stop()
-        self._device.close()
+        for device in self._devices:
+            device.close()
         self._source.close()
-        for threads in (self._decoders, self._file_threads):
+        for threads in (self._decoders, self._file_threads, self._page_threads):
             threads.shutdown(wait=False, cancel_futures=True)
 
     @property
@@ -120,9 +117,15 @@ class Service:
     @property
     def info(self) -> EngineInfo:
         """What runs. Raises TierocrError `unavailable` before it is known."""
-        if self._info is None:
+        if self._model is None:
             raise TierocrError("unavailable", "the model is still loading")
-        return self._info
+        return self._model.info
+
+    @property
+    def workers(self) -> list[str]:
+        """What each worker runs on. Raises like `info`."""
+        _ = self.info
+        return [r.info.runtime for r in self._model.readers] if self._model else []
 
     @property
     def file_reader(self) -> FileReader:
@@ -191,13 +194,13 @@ class Service:
             timings=_longest(answers),
         )
 
-    async def read_file(self, data: bytes, name: str, deadline: float) -> Document:
-        """Read a whole file. Raises TierocrError `deadline_exceeded`, `over_capacity`,
+    async def read_file(self, data: bytes, name: str, deadline: float, owner: str = "") -> Document:
+        """Read a whole file for `owner`. Raises TierocrError `deadline_exceeded`, `over_capacity`,
         `unavailable`.
         """
         self.require_ready()
         try:
-            return await self.file_reader.read(data, name, deadline)
+            return await self.file_reader.read(data, name, deadline, owner)
         except TierocrError as error:
             if error.code == _LATE.code:
                 self._metrics.missed()
@@ -229,72 +232,78 @@ class Service:
         """
         self.require_ready()
         async with self._reloading:
-            opened = await asyncio.get_running_loop().run_in_executor(None, self._open_and_warm)
-            self._use(opened)
+            self._use(await asyncio.get_running_loop().run_in_executor(None, self._open))
         _log.info("the model was opened anew: %s", self.info.pack)
 
     async def _load(self) -> None:
         try:
-            opened = await asyncio.wrap_future(self._device.submit(self._open_and_warm))
+            model = await asyncio.get_running_loop().run_in_executor(None, self._open)
         except BaseException:
             self._state = FAILED
             raise
-        batching = self._settings.batching
-        batcher = DeadlineBatcher(
-            BatchLimits(
-                max_entries=MOST_WAYS * batching.max_queue_crops,
-                max_batch=batching.max_batch,
-                max_wait=batching.max_wait_ms / 1000,
-                max_cost=batching.max_padded_width,
-            )
-        )
-        recogniser = opened.reader.recogniser
-        self._dispatcher = Dispatcher(
-            recogniser, batcher, self._device, self._metrics, max_batch=batching.max_batch
-        )
-        self._pipeline = Pipeline(
-            self._dispatcher,
-            self._decoders,
-            self._metrics,
-            facts=recogniser.facts,
-            limits=self._settings.limits.region(),
-        )
-        self._use(opened)
-        self._dispatcher.start()
+        self._wire(model)
+        self._use(model)
         self._watching = asyncio.create_task(self._watch(), name="tierocr-canary")
         if self._state == LOADING:
             self._state = READY
         info = self.info
         _log.info("ready: %s %s on %s", info.pack, info.precision, info.runtime)
 
-    def _use(self, opened: _Opened) -> None:
+    def _wire(self, model: Model) -> None:
+        """The stages, for as many workers as the model has from now on."""
+        batching, limits = self._settings.batching, self._settings.limits
+        recognisers, detectors = Device(len(model.readers)), Device(len(model.detectors), "detect")
+        self._devices = [recognisers, detectors]
+        pages = WINDOW * SIDE_BY_SIDE * (limits.files + 1)
+        batcher = DeadlineBatcher(
+            BatchLimits(
+                max_entries=MOST_WAYS * batching.max_queue_crops + pages,
+                max_batch=batching.max_batch,
+                max_wait=batching.max_wait_ms / 1000,
+                max_cost=batching.max_padded_width,
+            )
+        )
+        self._dispatcher = Dispatcher(
+            [reader.recogniser for reader in model.readers],
+            batcher,
+            recognisers,
+            self._metrics,
+            max_batch=batching.max_batch,
+        )
+        self._pipeline = Pipeline(
+            self._dispatcher,
+            self._decoders,
+            self._metrics,
+            facts=model.readers[0].recogniser.facts,
+            limits=limits.region(),
+        )
+        self._dispatcher.start()
+
+    def _use(self, model: Model) -> None:
         """From now on this model reads; what the device has begun is finished by the old one."""
         assert self._dispatcher is not None and self._pipeline is not None
-        reader = opened.reader
-        self._dispatcher.use(reader.recogniser)
-        self._pipeline.use(reader.recogniser.facts)
+        facts = model.readers[0].recogniser.facts
+        self._dispatcher.use([reader.recogniser for reader in model.readers])
+        self._pipeline.use(facts)
+        crops = PageCrops(self._dispatcher, asyncio.get_running_loop(), facts)
         self._file_reader = FileReader(
-            reader,
-            self._device,
+            PageReader(model.readers[0], model.detectors, self._devices[1], crops),
             self._file_threads,
+            self._page_threads,
             self._source,
             limits=self._settings.limits.file(),
         )
-        self._canary, self._fit = opened.canary, True
-        self._reader = reader
-        self._info = reader.info
-        self._metrics.engine(reader.info)
+        self._model, self._fit = model, True
+        self._metrics.engine(model.info)
 
     async def _watch(self) -> None:
         """Ask the canary now and then; while it misreads, the service is not ready."""
         pause = self._settings.model.canary_seconds
         while pause:
             await asyncio.sleep(pause)
-            if self._canary is None:
-                continue
-            check = partial(self._canary.check, self._reader)
+            assert self._model is not None
             try:
-                await asyncio.wrap_future(self._device.submit(check))
+                await asyncio.wrap_future(self._devices[0].submit(partial(_check, self._model)))
             except Exception as error:  # whatever a runtime raises: the device is not fit
                 if self._fit:
                     _log.critical("the canary failed, nothing more is let in: %s", error)
@@ -304,29 +313,10 @@ class Service:
                     _log.warning("the canary reads right again")
                 self._fit = True
 
-    def _open_and_warm(self) -> _Opened:
-        """In a thread: load, run every shape once that is met every day, and ask the canary."""
-        reader = self._open_model()
-        batching = self._settings.batching
-        # what the batcher puts together goes to the engine as it is
-        reader.recogniser.rules = BatchRules(
-            max_batch=batching.max_batch, max_columns=batching.max_padded_width, few_sizes=False
-        )
-        height = reader.recogniser.facts.height
-        for width in self._settings.model.warm_widths:
-            blank = np.full((height, width, 3), 255, dtype=np.uint8)
-            for count in {1, batching.max_batch}:
-                reader.recogniser.read([blank] * count)
-        reader.read(PageImage(pixels=np.full((640, 640, 3), 255, dtype=np.uint8)))
-        return _Opened(reader=reader, canary=self._first_check(reader))
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Opened:
-    """A model that is ready to read, and its canary if it has one."""
-
-    reader: Reader
-    canary: Canary | None
+def _check(model: Model, worker: int) -> None:
+    """By one worker for all: a recogniser takes its callers one at a time."""
+    model.check()
 
 
 _LATE = Failure(code="deadline_exceeded", message="not read before the deadline")

@@ -55,14 +55,17 @@ class TlsSettings(Section):
 
 
 class ModelSettings(Section):
-    """What reads. `threads` 0 means the CPU quota; `warm_widths`: input widths that are run once
-    before the service is ready. `canary_seconds`: how often lines whose text is known are read
-    again, 0 for never; while they are misread the service is not ready.
+    """What reads. `devices`: several of them instead of `device`. `streams`: how many batches a
+    device runs at once, 0 for what suits it. `threads` 0 means the CPU quota; `warm_widths`: input
+    widths that are run once before the service is ready. `canary_seconds`: how often lines whose
+    text is known are read again, 0 for never; while they are misread the service is not ready.
     """
 
     pack: str = "cloud-small"
     runtime: str = "openvino"
     device: str = "CPU"
+    devices: tuple[str, ...] = ()
+    streams: int = Field(default=0, ge=0, le=64)
     precision: Literal["f32", "bf16", "f16", "int8"] = "f32"
     threads: int = Field(default=0, ge=0)
     cache_dir: Path | None = None

@@ -52,6 +52,11 @@ class Way:
         return reading
 
 
+def plain_way(crop: Pixels, facts: RecogniserFacts) -> Way:
+    """The crop as it is."""
+    return _way(crop, facts)
+
+
 def ways_of(crop: Pixels, angle: float, facts: RecogniserFacts) -> list[Way]:
     """At least one way, the plain one first. `angle`: see `Line.angle`."""
     height, width = crop.shape[:2]

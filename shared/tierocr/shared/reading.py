@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tierocr.shared.document import (
@@ -77,11 +77,21 @@ def read_bytes(
 
     Raises TierocrError only when an engine fails.
     """
+    pages = read_pages(data, reader, limits=limits, text_layer=text_layer)
+    return gathered(pages, data=data, name=name, engine=reader.info)
+
+
+def gathered(pages: Iterable[ReadPage], *, data: bytes, name: str, engine: EngineInfo) -> Document:
+    """The document of a file whose pages come one after the other; their pictures are let go.
+
+    A TierocrError that comes instead of a page is what is wrong with the file as a whole, after
+    the pages before it; only `internal`, the engine's failure, is raised.
+    """
     read: list[ReadPage] = []
     failure = None
     try:
-        for page in read_pages(data, reader, limits=limits, text_layer=text_layer):
-            read.append(ReadPage(page=page.page, image=None, seconds=page.seconds))
+        for page in pages:
+            read.append(replace(page, image=None))
     except TierocrError as error:
         if error.code == "internal":
             raise
@@ -89,7 +99,7 @@ def read_bytes(
     return document_of(
         name=name,
         sha256=hashlib.sha256(data).hexdigest(),
-        engine=reader.info,
+        engine=engine,
         pages=[r.page for r in read],
         seconds=total_seconds(r.seconds for r in read),
         failure=failure,

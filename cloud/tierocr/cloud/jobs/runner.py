@@ -117,7 +117,7 @@ class JobRunner:
         try:
             data = await self._registry.read_upload(job.id, n)
             pages = await self._in_thread(
-                partial(_open, reader, data, self._given_up, job.files[n].pages)
+                partial(_open, reader, data, self._given_up, job.files[n].pages, job.owner)
             )
         except TierocrError as error:
             if error.code in _LATE_CODES or self._given_up.is_set():
@@ -203,9 +203,11 @@ class JobRunner:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
 
-def _open(reader: FileReader, data: bytes, given_up: threading.Event, first: int) -> FilePages:
+def _open(
+    reader: FileReader, data: bytes, given_up: threading.Event, first: int, owner: str
+) -> FilePages:
     try:
-        return reader.open(data, given_up, first=first)
+        return reader.open(data, given_up, first=first, owner=owner)
     except GivenUp as error:
         raise TierocrError("cancelled", "the job was given up") from error
 

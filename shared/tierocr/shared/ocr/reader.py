@@ -8,8 +8,9 @@ page that was read badly as a whole is turned by vote and read again.
 
 from __future__ import annotations
 
+import copy
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,6 +42,9 @@ from tierocr.shared.ocr.recogniser import Recogniser
 from tierocr.shared.ocr.stacking import Restacked, restack, unstack
 from tierocr.shared.reading_order import reading_order
 from tierocr.shared.recognition import Reading
+
+Find = Callable[[Pixels], Found]
+ReadCrops = Callable[[Sequence[Pixels]], list[Reading]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,12 +108,23 @@ class Reader:
         self.info = info
         self.options = options or ReaderOptions()
         self.source = source
+        self._through: tuple[Find, ReadCrops] | None = None
+
+    def through(self, find: Find, read_crops: ReadCrops) -> Reader:
+        """The same reader, but its networks are asked by these: for networks that others use too.
+
+        They answer as `Detector.find` and `Recogniser.read` do.
+        """
+        other = copy.copy(self)
+        other._through = find, read_crops
+        return other
 
     def read(self, image: PageImage) -> Timed:
         """Read one page. Raises TierocrError when an engine fails."""
         clock = _Clock()
+        find = self._through[0] if self._through else self.detector.find
         pixels, quarter_turns = image.pixels, 0
-        found = self.detector.find(pixels)
+        found = find(pixels)
         clock.lap("detect")
         best: list[_Candidate] = []
         on_its_side = mostly_columns(
@@ -122,7 +137,7 @@ class Reader:
         if quarter_turns:
             pixels = np.ascontiguousarray(np.rot90(pixels, -quarter_turns))
             clock.lap("recognise")
-            found = self.detector.find(pixels)
+            found = find(pixels)
             clock.lap("detect")
         if quarter_turns or on_its_side:
             best = self._read_regions(pixels, found.regions)
@@ -159,7 +174,8 @@ class Reader:
         return grow(quad, self.options.margin_along * height, self.options.margin_across)
 
     def _recognise(self, candidates: Sequence[_Candidate]) -> None:
-        readings = self.recogniser.read([c.crop for c in candidates])
+        read_crops = self._through[1] if self._through else self.recogniser.read
+        readings = read_crops([c.crop for c in candidates])
         for candidate, reading in zip(candidates, readings, strict=True):
             if candidate.stacked is not None:
                 reading = unstack(reading, candidate.stacked)
