@@ -29,6 +29,15 @@ class Breaker:
         self._probing = True
         return True
 
+    @property
+    def closed(self) -> bool:
+        """Whether calls go through as if nothing had happened."""
+        return self._opened_at is None
+
+    def rests(self, now: float) -> float:
+        """Seconds until a call may be made again, 0 where one may now. Asks for nothing."""
+        return 0.0 if self._opened_at is None else max(0.0, self._opened_at + self.rest - now)
+
     def succeeded(self) -> None:
         """A call was answered: the circuit closes."""
         self._failures, self._opened_at, self._probing = 0, None, False

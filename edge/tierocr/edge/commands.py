@@ -10,7 +10,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -59,6 +59,15 @@ def read(
     token_file: Annotated[
         Path | None, typer.Option(help=f"File with the service's token (or {TOKEN_VARIABLE}).")
     ] = None,
+    ca_file: Annotated[
+        Path | None, typer.Option(help="PEM file: believe a service of these authorities only.")
+    ] = None,
+    client_certificate: Annotated[
+        Path | None, typer.Option(help="PEM file: what is shown to a service that asks for one.")
+    ] = None,
+    client_key: Annotated[
+        Path | None, typer.Option(help="PEM file: its key, where it is not in the same file.")
+    ] = None,
     deadline: Annotated[
         float, typer.Option(min=0.1, help="Seconds that a page may wait for the cloud.")
     ] = 10.0,
@@ -103,6 +112,8 @@ def read(
         limits=Limits(max_pages=max_pages),
     )
     address = _address(None if offline else cloud, token_file, deadline)
+    if address is not None:
+        address = _with_tls(address, ca_file, client_certificate, client_key)
     options = ReadOptions(
         limits=job.limits,
         text_layer=text_layer,
@@ -237,3 +248,11 @@ def _address(url: str | None, token_file: Path | None, deadline: float) -> Cloud
         except OSError as error:
             raise TierocrError("config_invalid", f"cannot read {token_file}") from error
     return CloudAddress(url=url, token=token, deadline=deadline)
+
+
+def _with_tls(
+    address: CloudAddress, ca_file: Path | None, certificate: Path | None, key: Path | None
+) -> CloudAddress:
+    from tierocr.edge.refining import tls_of
+
+    return replace(address, tls=tls_of(ca_file, certificate, key))

@@ -10,10 +10,12 @@ import asyncio
 import hashlib
 import json
 import random
+import ssl
 import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import aiohttp
 
@@ -46,12 +48,40 @@ _PROBLEM_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloudAddress:
-    """Where the cloud is and who we are. `deadline`: seconds that one page may wait for it."""
+    """Where the cloud is and who we are. `deadline`: seconds that one page may wait for it. `tls`:
+    whom to believe and what to show, None for what the system believes.
+    """
 
     url: str
     token: str | None = None
     device: str = "tierocr"
     deadline: float = 10.0
+    tls: ssl.SSLContext | None = None
+
+
+def tls_of(
+    ca_file: Path | None = None, certificate: Path | None = None, key: Path | None = None
+) -> ssl.SSLContext | None:
+    """What `CloudAddress.tls` says for PEM files; None without any.
+
+    `ca_file`: the only authorities to believe. `certificate`, `key`: what is shown to a service
+    that asks for one; without `key` it stands in the certificate's file. Raises TierocrError
+    `config_invalid`.
+    """
+    if key is not None and certificate is None:
+        raise TierocrError("config_invalid", "a client's key means nothing without its certificate")
+    if ca_file is None and certificate is None:
+        return None
+    try:
+        context = ssl.create_default_context(cafile=ca_file)
+        if certificate is not None:
+            # a key with a passphrase is an error, not a question on the terminal
+            context.load_cert_chain(certificate, key, password="")
+    except (OSError, ValueError) as error:
+        names = ", ".join(str(path) for path in (ca_file, certificate, key) if path)
+        message = f"{names} cannot be used for TLS: {error}"
+        raise TierocrError("config_invalid", message) from error
+    return context
 
 
 class Refiner:
@@ -75,7 +105,7 @@ class Refiner:
     async def __aenter__(self) -> Refiner:
         """Open the connection pool."""
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=4),
+            connector=aiohttp.TCPConnector(limit=4, ssl=self._address.tls or True),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=5),
         )
         return self
@@ -162,6 +192,15 @@ class Refiner:
         return _read_reply(content, request_id, self._limits)
 
 
+class Refusal(TierocrError):
+    """What a server refused with, and the seconds after which it may be asked again."""
+
+    def __init__(self, code: str, message: str, retry_after: float | None) -> None:
+        """See the class."""
+        super().__init__(code, message)
+        self.retry_after = retry_after
+
+
 @dataclass(frozen=True, slots=True)
 class _Refused:
     error: TierocrError
@@ -210,9 +249,8 @@ async def _refusal(response: aiohttp.ClientResponse) -> _Refused:
         if (named := problem.get("code")) in ERROR_CODES:
             code = named
         detail = problem.get("detail") or problem.get("title") or detail
-    return _Refused(
-        TierocrError(code, _plain(f"the cloud refused: {detail}")), _retry_after(response)
-    )
+    after = _retry_after(response)
+    return _Refused(Refusal(code, _plain(f"the cloud refused: {detail}"), after), after)
 
 
 def _problem(content: bytes | None) -> dict[str, str]:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.fakes.planned import planned
 from tierocr.edge.outbox.choices import Bounds
-from tierocr.edge.outbox.disk import Disk
+from tierocr.edge.disk import Disk
 from tierocr.edge.outbox.outbox import Outbox
 from tierocr.edge.outbox.seen import Seen
 from tierocr.edge.outbox.states import EXPIRED, FAILED, NO_ROOM, QUEUED, READ, RECEIVED, REFINED
@@ -322,11 +322,11 @@ def test_received_bytes_wait_to_be_read(box: Box) -> None:
 def test_originals_are_kept_until_the_last_delivery(box: Box) -> None:
     outbox = box.open(keep_originals=True)
     entry = keep(outbox, b"bytes", unsure=0).entry
-    assert outbox.original(entry) == b"bytes"
+    assert outbox.original(entry.id) == b"bytes"
     deliver_all(outbox)
     assert box.files == []
     with pytest.raises(TierocrError) as caught:
-        outbox.original(entry)
+        outbox.original(entry.id)
     assert caught.value.code == "not_found"
 
 

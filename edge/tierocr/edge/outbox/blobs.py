@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from tierocr.edge.outbox.disk import PART, Disk, storage_errors
+from tierocr.edge.disk import PART, Disk, storage_errors
 from tierocr.shared.errors import TierocrError
 
 CROPS, ORIGINALS = "crops", "originals"
@@ -25,7 +25,7 @@ class Blobs:
         self._crops, self._originals = folder / CROPS, folder / ORIGINALS
         try:
             for path in (folder, self._crops, self._originals):
-                disk.make_folder(path)
+                disk.make_folder(path, 0o700)
         except OSError as error:
             raise TierocrError("config_invalid", f"state.folder: {error}") from error
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tierocr.edge.outbox.disk import storage_errors
+from tierocr.edge.disk import storage_errors
 from tierocr.edge.outbox.schema import migrate
 from tierocr.shared.errors import TierocrError
 

@@ -75,6 +75,13 @@ class Deliveries:
             *(state, not_before, error, row.document, row.sink, row.version),
         )
 
+    def release(self, sink: str) -> None:
+        """All that waits for a sink is due now."""
+        self._run(
+            "UPDATE deliveries SET not_before = 0 WHERE sink = ? AND state = ? AND not_before > 0",
+            *(sink, PENDING),
+        )
+
     def undelivered(self, number: int) -> int:
         """How many deliveries of a document are pending."""
         sql = "SELECT COUNT(*) FROM deliveries WHERE document = ? AND state = ?"

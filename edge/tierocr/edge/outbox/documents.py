@@ -205,6 +205,10 @@ class Documents:
             *(grown, crops, number),
         )
 
+    def release(self) -> None:
+        """All pages that wait may be sent now."""
+        self._run("UPDATE pages SET not_before = 0 WHERE waiting AND not_before > 0")
+
     def page_postponed(self, number: int, n: int, not_before: float) -> None:
         """A page is not sent before then; it was sent once more in vain."""
         self._run(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from tierocr.edge.disk import Disk
 from tierocr.edge.outbox import states
 from tierocr.edge.outbox.blobs import Blobs
 from tierocr.edge.outbox.choices import (
@@ -23,7 +24,6 @@ from tierocr.edge.outbox.choices import (
 from tierocr.edge.outbox.crops_file import unpack_sendings
 from tierocr.edge.outbox.database import Database
 from tierocr.edge.outbox.deliveries import DONE, GIVEN_UP, PENDING, Deliveries
-from tierocr.edge.outbox.disk import Disk
 from tierocr.edge.outbox.documents import Documents
 from tierocr.edge.outbox.naming import output_name
 from tierocr.edge.outbox.rendering import document_of, page_of, tree_of
@@ -100,14 +100,14 @@ class Outbox:
     def next_received(self) -> tuple[Entry, bytes] | None:
         """The oldest document that was received and not read, with its bytes."""
         for entry in self._documents.received():
-            return entry, self.original(entry)
+            return entry, self.original(entry.id)
         return None
 
-    def original(self, entry: Entry) -> bytes:
-        """The bytes that a document was read from, while they are kept. Raises TierocrError
-        `not_found`.
+    def original(self, document: str) -> bytes:
+        """The bytes that a document was read from, while they are kept; may be called from any
+        thread. Raises TierocrError `not_found`.
         """
-        return self._blobs.original(entry.id)
+        return self._blobs.original(document)
 
     def keep(
         self, arrival: Arrival, data: bytes, planned: PlannedDocument, now: float
@@ -201,7 +201,7 @@ class Outbox:
         return entry
 
     def refused(self, work: Work, error: TierocrError, now: float) -> Entry:
-        """The cloud will never answer this page: it stays as it is."""
+        """The cloud will never read this page: it stays as it is."""
         entry = self._close_page(work.entry, work.page.index, None, str(error), now)
         self._under_way.discard(work.entry.number)
         return entry
@@ -219,15 +219,27 @@ class Outbox:
             if not_before is not None:
                 self._documents.page_postponed(entry.number, work.page.index, not_before)
 
+    def release_pages(self) -> None:
+        """The cloud is back: pages that were sent in vain may be sent now."""
+        with self._database.transaction():
+            self._documents.release()
+
     def expire(self, now: float) -> list[Entry]:
         """Documents whose time is over go out as they are."""
         late = [e for e in self._documents.unrefined() if e.deadline <= now]
-        if not late:
+        return self._give_up(late, states.NO_ANSWER)
+
+    def give_up_all(self, reason: str) -> list[Entry]:
+        """Nothing is sent any more: all that waits goes out as it is."""
+        return self._give_up(self._documents.unrefined(), reason)
+
+    def _give_up(self, entries: Sequence[Entry], reason: str) -> list[Entry]:
+        if not entries:
             return []
         with self._database.transaction():
-            expired = self._drop([e.number for e in late], states.NO_ANSWER)
-        self._blobs.forget_crops(e.id for e in expired)
-        return list(expired)
+            ended = self._drop([e.number for e in entries], reason)
+        self._blobs.forget_crops(e.id for e in ended)
+        return list(ended)
 
     def _close_page(
         self, entry: Entry, n: int, page: Page | None, refused: str | None, now: float
@@ -271,6 +283,11 @@ class Outbox:
         """It has not arrived; it is tried again, but not before then."""
         with self._database.transaction():
             self._deliveries.ended(due.delivery, PENDING, not_before=not_before, error=error)
+
+    def release_deliveries(self, sink: str) -> None:
+        """A sink is back: what it did not take may be delivered now."""
+        with self._database.transaction():
+            self._deliveries.release(sink)
 
     def _ended(self, due: Due, state: str, error: str | None, now: float) -> bool:
         number = due.entry.number

@@ -21,6 +21,7 @@ FINAL_STATES = (READ, REFINED, EXPIRED, FAILED)
 UNREFINED = (QUEUED, SENT)
 
 NO_ANSWER = "deadline_exceeded: the cloud did not read it again before the deadline"
+NOT_SENT = "cancelled: sending was turned off"
 NO_ROOM = "over_capacity: the outbox was full, what was to be read again was dropped"
 """Why a document went out with the edge's text alone, for some of its pages at least: a code and a
 message.

@@ -1,14 +1,16 @@
-"""Exporters: one file per format, each a pure function from a `Document` to text.
+"""Exporters: one file per format, each a pure function from a `Document` to text, or from it and
+the pictures of its pages to bytes.
 
-`FORMATS` is the one list of them; the command line, the service and the sinks all look here.
+`FORMATS` and `PICTURE_FORMATS` are the one list of them; the command line, the service and the
+sinks all look here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from tierocr.shared.document import Document
+from tierocr.shared.document import Document, PageImage
 from tierocr.shared.export.json import to_json
 from tierocr.shared.export.markdown import to_markdown
 from tierocr.shared.export.text import to_text
@@ -24,6 +26,18 @@ class Format:
     export: Callable[[Document], str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PictureFormat:
+    """A format that needs the pages' pixels too. `export` takes them as they were decoded, in the
+    order of the pages, and holds one at a time; a page without one is left out.
+    """
+
+    name: str
+    ending: str
+    media_type: str
+    export: Callable[[Document, Iterable[PageImage]], bytes]
+
+
 FORMATS = {
     f.name: f
     for f in (
@@ -32,3 +46,5 @@ FORMATS = {
         Format(name="markdown", ending=".md", media_type="text/markdown", export=to_markdown),
     )
 }
+
+PICTURE_FORMATS: dict[str, PictureFormat] = {}

@@ -1,4 +1,4 @@
-"""The files of the outbox, and what it means when writing fails.
+"""The files that the agent writes, and what it means when writing fails.
 
 The only part that touches them, so that a test can hand in a disk that is full.
 """
@@ -22,9 +22,9 @@ PART = ".part"
 class Disk:
     """Plain files. Every method may raise OSError."""
 
-    def make_folder(self, folder: Path) -> None:
+    def make_folder(self, folder: Path, mode: int = 0o777) -> None:
         """A folder, if it is not there; its parents too."""
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.mkdir(parents=True, exist_ok=True, mode=mode)
 
     def write(self, path: Path, data: bytes) -> None:
         """A whole file, safe against a loss of power; its name is safe after `sync_folder`."""
@@ -80,8 +80,8 @@ def storage_errors() -> Iterator[None]:
         yield
     except (OSError, sqlite3.Error) as error:
         if is_full(error):
-            raise TierocrError("over_capacity", "the disk under the outbox is full") from error
-        raise TierocrError("output_failed", f"the outbox cannot be used: {error}") from error
+            raise TierocrError("over_capacity", "the disk is full") from error
+        raise TierocrError("output_failed", f"cannot be stored: {error}") from error
 
 
 def is_full(error: BaseException) -> bool:

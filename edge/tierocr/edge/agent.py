@@ -1,0 +1,309 @@
+"""The agent: sources, reader, outbox, cloud and sinks, each in its loop, until told to stop.
+
+Wiring only. Stopping loses nothing: what is not finished goes on at the next start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from tierocr.edge.breaker import Breaker
+from tierocr.edge.courier import Courier
+from tierocr.edge.disk import Disk
+from tierocr.edge.intake import ReadingIntake
+from tierocr.edge.leaving import Leave, plain_lines
+from tierocr.edge.logs import event
+from tierocr.edge.notify import READY, STOPPING, WATCHDOG, Notifier
+from tierocr.edge.outbox.outbox import Outbox
+from tierocr.edge.outbox.states import NOT_SENT
+from tierocr.edge.outbox.threaded import ThreadedOutbox
+from tierocr.edge.outbox.values import Status
+from tierocr.edge.refining import Refiner
+from tierocr.edge.sender import Retries, Sender
+from tierocr.edge.settings import EdgeSettings
+from tierocr.edge.sources.folder import FolderSource
+from tierocr.edge.sources.stdin import STDIN, read_all
+from tierocr.edge.tiering import Planner, ReadOptions, TieredReader
+from tierocr.edge.wiring import (
+    check,
+    cloud_address,
+    folder_settings,
+    make_sinks,
+    needs_originals,
+)
+from tierocr.shared.errors import TierocrError
+from tierocr.shared.ocr.reader import Reader
+from tierocr.shared.ocr.tune import open_tuned
+
+_log = logging.getLogger(__name__)
+KEEP_HOUSE = 5.0
+"""Seconds between two looks at what has expired."""
+
+_FORGET_EVERY = 3600.0
+_IDLE_LOOK = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doors:
+    """What the agent takes from the process that it runs in; tests hand in their own.
+
+    `leave`: what may leave of a page (see `leaving`).
+    """
+
+    stdin: BinaryIO
+    stdout: BinaryIO
+    environ: Mapping[str, str]
+    disk: Disk
+    leave: Leave = plain_lines
+
+
+def process_doors() -> Doors:
+    """Those of this process."""
+    return Doors(stdin=sys.stdin.buffer, stdout=sys.stdout.buffer, environ=os.environ, disk=Disk())
+
+
+class Agent:
+    """Made by `make_agent`. `run` once."""
+
+    def __init__(self, settings: EdgeSettings, reader: Reader, doors: Doors) -> None:
+        """Open what is on the disk. Raises TierocrError `config_invalid`."""
+        self._settings, self._doors = settings, doors
+        self._retries = Retries(
+            first=settings.outbox.retry_seconds, longest=settings.outbox.retry_max_seconds
+        )
+        sinks = make_sinks(settings, doors.stdout, doors.disk)
+        self._address = cloud_address(settings)
+        outbox = Outbox(
+            settings.state.folder,
+            settings.outbox.rules(keep_originals=needs_originals(settings)),
+            [sink.name for sink in sinks],
+            occupied=lambda name: any(sink.occupied(name) for sink in sinks),
+            disk=doors.disk,
+            now=time.time(),
+        )
+        self._outbox = ThreadedOutbox(outbox)
+        planner = Planner(settings.cloud.policy, doors.leave) if self._address else None
+        self._reader = TieredReader(
+            reader,
+            options=ReadOptions(
+                limits=settings.reading.limits, text_layer=settings.reading.text_layer
+            ),
+            planner=planner,
+        )
+        self._intake = ReadingIntake(self._reader, self._outbox)
+        self._couriers = [Courier(self._outbox, s, retries=self._retries) for s in sinks]
+        self._notifier = Notifier(doors.environ)
+        self._stop = asyncio.Event()
+
+    def stop(self) -> None:
+        """End in order."""
+        self._stop.set()
+
+    async def status(self) -> Status:
+        """How full the outbox is."""
+        return await self._outbox.call(lambda box: box.status(time.time()))
+
+    async def run(self) -> None:
+        """Work until told to stop, or until standard input is done with if there is nothing else
+        to read. Raises what a loop did not expect.
+        """
+        async with contextlib.AsyncExitStack() as stack:
+            stack.callback(self._outbox.close)
+            stack.callback(self._reader.close)
+            inner = [*self._sources(), self._intake.read_received(), self._keep_house()]
+            if self._address is not None:
+                inner.append(await self._sending(stack))
+            else:
+                await self._outbox.call(lambda box: box.give_up_all(NOT_SENT))
+            outer = [courier.run() for courier in self._couriers]
+            watchdog = asyncio.create_task(self._watchdog())
+            stack.callback(watchdog.cancel)
+            async with _Loops(outer) as deliveries, _Loops(inner) as others:
+                event(_log, "ready", upload=self._address is not None)
+                self._notifier.tell(READY)
+                await _first(self._stop.wait(), deliveries.failed(), others.failed())
+                event(_log, "stopping")
+                self._notifier.tell(STOPPING)
+                await others.end()
+                await self._last_deliveries()
+
+    async def _sending(self, stack: contextlib.AsyncExitStack) -> Coroutine[Any, Any, None]:
+        assert self._address is not None
+        breaker = Breaker(failures_to_open=1, rest=self._retries.first)
+        refiner = await stack.enter_async_context(Refiner(self._address, breaker=breaker))
+        sender = Sender(
+            self._outbox,
+            refiner,
+            breaker,
+            retries=self._retries,
+            parallel=self._settings.cloud.parallel,
+        )
+        return sender.run()
+
+    def _sources(self) -> list[Coroutine[Any, Any, None]]:
+        watched = self._settings.sources.watch
+        folders = [FolderSource(folder_settings(self._settings, w), self._intake) for w in watched]
+        loops = [folder.run() for folder in folders]
+        if self._settings.sources.stdin:
+            loops.append(self._read_stdin(alone=not watched))
+        return loops
+
+    async def _read_stdin(self, *, alone: bool) -> None:
+        """Take over what comes there; `alone`: end once it is delivered."""
+        limits = self._settings.reading.limits
+        try:
+            data = await _in_daemon_thread(lambda: read_all(self._doors.stdin, limits))
+        except TierocrError as error:
+            event(_log, "standard input cannot be read", level=logging.ERROR, error=str(error))
+        else:
+            await self._intake.receive(STDIN, data)
+        while alone:
+            if not (await self.status()).load.documents:
+                self.stop()
+                break
+            await asyncio.sleep(_IDLE_LOOK)
+        await asyncio.Event().wait()
+
+    async def _keep_house(self) -> None:
+        """What has expired goes out, what is long finished is forgotten; for ever."""
+        forgotten = 0.0
+        while True:
+            now = time.time()
+            try:
+                for entry in await self._outbox.call(lambda box: box.expire(time.time())):
+                    event(
+                        _log,
+                        "expired: goes out as it is",
+                        level=logging.WARNING,
+                        document=entry.id,
+                    )
+                    self._outbox.tell()
+                if now - forgotten > _FORGET_EVERY:
+                    await self._outbox.call(lambda box: box.forget(time.time()))
+                    forgotten = now
+            except TierocrError as error:
+                _log.warning("the outbox cannot be used: %s", error)
+            await asyncio.sleep(min(KEEP_HOUSE, self._settings.outbox.expire_seconds))
+
+    async def _watchdog(self) -> None:
+        """Tell the watchdog that the loop goes round and the outbox answers."""
+        seconds = self._notifier.watchdog_seconds
+        while seconds is not None:
+            with contextlib.suppress(TierocrError):
+                await self.status()
+            self._notifier.tell(WATCHDOG)
+            await asyncio.sleep(seconds / 3)
+
+    async def _last_deliveries(self) -> None:
+        """Let what is due arrive, for a while."""
+        for courier in self._couriers:
+            courier.idle.clear()
+        self._outbox.tell()
+        idle = asyncio.gather(*(courier.idle.wait() for courier in self._couriers))
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(idle, self._settings.stop.grace_seconds)
+
+
+class _Loops:
+    """Loops that never end by themselves, side by side."""
+
+    def __init__(self, loops: list[Coroutine[Any, Any, None]]) -> None:
+        self._loops = loops
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> _Loops:
+        self._tasks = [asyncio.create_task(loop) for loop in self._loops]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.end()
+
+    async def failed(self) -> None:
+        """Until one fails; raises what it raised."""
+        if not self._tasks:
+            await asyncio.Event().wait()
+        done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_EXCEPTION)
+        for task in done:
+            task.result()
+
+    async def end(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+async def _in_daemon_thread(work: Callable[[], bytes]) -> bytes:
+    """The result of something that may never end, and must not keep the process from ending."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[bytes] = loop.create_future()
+
+    def tell(result: bytes | Exception) -> None:
+        if done.done():
+            return
+        if isinstance(result, Exception):
+            done.set_exception(result)
+        else:
+            done.set_result(result)
+
+    def run() -> None:
+        result: bytes | Exception
+        try:
+            result = work()
+        except Exception as error:
+            result = error
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(tell, result)
+
+    threading.Thread(target=run, daemon=True, name="standard input").start()
+    return await done
+
+
+async def _first(*waits: Awaitable[object]) -> None:
+    """Until one is over; raises what it raised."""
+    tasks = [asyncio.ensure_future(w) for w in waits]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def make_agent(settings: EdgeSettings, reader: Reader, doors: Doors | None = None) -> Agent:
+    """An agent of these settings; inside a running loop. Raises TierocrError `config_invalid`."""
+    check(settings)
+    return Agent(settings, reader, doors or process_doors())
+
+
+OpenReader = Callable[[], Reader]
+
+
+async def run(settings: EdgeSettings, *, open_reader: OpenReader | None = None) -> None:
+    """Work until SIGTERM or SIGINT. Raises TierocrError `config_invalid`, or what opening the
+    model raised.
+    """
+    check(settings)
+    reading = settings.reading
+    reader = await asyncio.to_thread(
+        open_reader
+        or (lambda: open_tuned(reading.pack, runtime=reading.runtime, precision=reading.precision))
+    )
+    agent = make_agent(settings, reader)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # Where the loop has no signal handlers (Windows), Ctrl-C still ends the process.
+        with contextlib.suppress(NotImplementedError):
+            loop.add_signal_handler(number, agent.stop)
+    await agent.run()

@@ -1,0 +1,174 @@
+"""From the bytes of a file to a document that is safe in the outbox.
+
+Joins reader and outbox; waits while there is no room. Must not know where files come from or where
+documents go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
+
+from tierocr.edge.backoff import delay
+from tierocr.edge.logs import event
+from tierocr.edge.outbox.states import RECEIVED
+from tierocr.edge.outbox.threaded import ThreadedOutbox, wait_for_event
+from tierocr.edge.outbox.values import Arrival, Kept, document_id
+from tierocr.edge.sources.judging import Objection, objection
+from tierocr.edge.tiering import PlannedDocument, TieredReader
+from tierocr.shared.document import Failure
+from tierocr.shared.errors import TierocrError
+
+_log = logging.getLogger(__name__)
+_OF_THE_DISK = frozenset(("over_capacity", "output_failed"))
+T = TypeVar("T")
+_Attempt = Callable[[], Awaitable[T]]
+LOOK_AGAIN = 5.0
+"""Seconds after which it is tried again although nobody said that there is room."""
+
+
+class ReadingIntake:
+    """Reads files with one reader and keeps the documents in one outbox."""
+
+    def __init__(
+        self,
+        reader: TieredReader,
+        outbox: ThreadedOutbox,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`clock`: seconds since the epoch."""
+        self._reader, self._outbox, self._clock = reader, outbox, clock
+        self.blocked: str | None = None
+        """Why nothing comes in, while that is so."""
+
+    async def take(self, arrival: Arrival, data: bytes, *, last: bool) -> Objection | None:
+        """Read a file and keep its text; None once that is safe. Waits while there is no room."""
+        key, _ = await asyncio.to_thread(document_id, data)
+        known = await self._patiently(lambda: self._outbox.call(lambda box: box.find(key)))
+        if known is not None and known.state != RECEIVED:
+            await self.see(arrival)
+            event(
+                _log,
+                "the same document was here before",
+                document=key,
+                file=arrival.name,
+                source=arrival.source,
+                name=known.name,
+            )
+            return None
+        try:
+            planned = await self._reader.read_here(data, arrival.name)
+        except TierocrError as error:
+            _log.error("the engine failed: %s", error)
+            failure = Failure(code=error.code, message=error.message)
+            return Objection(failure=failure, hopeless=last)
+        refused = objection(planned.document, last=last)
+        if refused is None:
+            await self._keep(arrival, data, planned)
+        return refused
+
+    async def receive(self, arrival: Arrival, data: bytes) -> Kept:
+        """Take over bytes that have no file of their own; they are read by `read_received`."""
+        kept = await self._with_room(
+            lambda: self._outbox.call(lambda box: box.receive(arrival, data, self._clock()))
+        )
+        event(_log, "received", document=kept.entry.id, source=arrival.source)
+        self._outbox.tell()
+        return kept
+
+    async def read_received(self) -> None:
+        """Read what was received, for ever."""
+        changed = self._outbox.listener()
+        while True:
+            found = await self._patiently(
+                lambda: self._outbox.call(lambda box: box.next_received())
+            )
+            if found is None:
+                await wait_for_event(changed, None)
+                continue
+            entry, data = found
+            arrival = Arrival(source=entry.source, name=entry.name)
+            try:
+                planned = await self._reader.read_here(data, entry.name)
+            except TierocrError as error:
+                _log.error("the engine failed: %s", error)
+                await asyncio.sleep(LOOK_AGAIN)
+                continue
+            await self._keep(arrival, data, planned)
+
+    async def seen(self, source: str) -> dict[str, tuple[int, int]]:
+        """Files that were taken: size and time of change then."""
+        return await self._patiently(lambda: self._outbox.call(lambda box: box.seen(source)))
+
+    async def see(self, arrival: Arrival) -> None:
+        """A file is done with, although nothing new came of it."""
+        await self._patiently(lambda: self._outbox.call(lambda box: box.see(arrival)))
+
+    async def unsee(self, source: str, paths: Iterable[str]) -> None:
+        """These are no longer there."""
+        gone = list(paths)
+        await self._patiently(lambda: self._outbox.call(lambda box: box.unsee(source, gone)))
+
+    async def _keep(self, arrival: Arrival, data: bytes, planned: PlannedDocument) -> None:
+        kept = await self._with_room(
+            lambda: self._outbox.call(lambda box: box.keep(arrival, data, planned, self._clock()))
+        )
+        entry = kept.entry
+        event(
+            _log,
+            "read",
+            document=entry.id,
+            file=arrival.name,
+            source=arrival.source,
+            state=entry.state,
+            pages=len(planned.pages),
+            to_send=entry.waiting,
+            duplicate=kept.duplicate,
+        )
+        for dropped in kept.dropped:
+            event(_log, "no room: goes out as it is", level=logging.WARNING, document=dropped.id)
+        self._outbox.tell()
+
+    async def _with_room(self, attempt: _Attempt[Kept | None]) -> Kept:
+        """Until there is room."""
+        freed: asyncio.Event | None = None
+        while True:
+            kept = await self._patiently(attempt)
+            if kept is not None:
+                self._unblock()
+                return kept
+            self._block("the outbox is full")
+            freed = freed or self._outbox.listener()
+            await wait_for_event(freed, LOOK_AGAIN)
+
+    async def _patiently(self, attempt: _Attempt[T]) -> T:
+        """Until the disk allows it: a full or failing disk delays and loses nothing."""
+        for n in itertools.count():
+            try:
+                result = await attempt()
+            except TierocrError as error:
+                if error.code not in _OF_THE_DISK:
+                    raise
+                self._block(error.message)
+                await asyncio.sleep(delay(n, 0.1, random.random(), base=0.5))
+                continue
+            if n:
+                self._unblock()
+            return result
+        raise AssertionError
+
+    def _block(self, why: str) -> None:
+        if self.blocked != why:
+            event(_log, "nothing comes in for now", level=logging.WARNING, reason=why)
+        self.blocked = why
+
+    def _unblock(self) -> None:
+        if self.blocked is not None:
+            event(_log, "documents come in again")
+        self.blocked = None

@@ -1,0 +1,256 @@
+"""The edge agent's settings: every key, its default and what it must agree with.
+
+Only values; where they come from is decided by `tierocr.shared.settings`, what they mean on this
+machine is checked by `wiring`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from tierocr.edge.outbox.choices import Bounds, WhenFull
+from tierocr.edge.outbox.values import Rules
+from tierocr.edge.routing import RoutingPolicy
+from tierocr.edge.sources.waking import Watch
+from tierocr.edge.sources.watching import Processed, WatchRules
+from tierocr.shared.export import FORMATS, PICTURE_FORMATS
+from tierocr.shared.images import Limits
+from tierocr.shared.ocr.tune import AUTO
+from tierocr.shared.settings import Section
+from tierocr.shared.text.rules import NAMES
+
+MIB = 1 << 20
+DAY = 86_400.0
+_POLICY = RoutingPolicy()
+
+
+class StateSettings(Section):
+    """Where the agent keeps what must survive: the outbox, and files that could not be read."""
+
+    folder: Path = Path("tierocr-state")
+
+
+class ReadingSettings(Section):
+    """What reads here, and how much one file may ask for. `rules`: text rules that are applied to
+    what is delivered; the raw text is kept beside.
+    """
+
+    pack: str = "edge-tiny"
+    runtime: str = "openvino"
+    precision: str = AUTO
+    text_layer: bool = False
+    rules: tuple[str, ...] = ()
+    max_bytes: int = Field(default=200 * MIB, ge=1024)
+    max_pixels: int = Field(default=120_000_000, ge=1024)
+    max_pages: int = Field(default=1000, ge=1)
+
+    @field_validator("rules")
+    @classmethod
+    def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if name not in NAMES:
+                raise ValueError(f"there is no rule {name!r}; known: {', '.join(NAMES)}")
+        return value
+
+    @property
+    def limits(self) -> Limits:
+        """Bounds on one file."""
+        return Limits(
+            max_bytes=self.max_bytes, max_pixels=self.max_pixels, max_pages=self.max_pages
+        )
+
+
+class CloudSettings(Section):
+    """Who reads unsure lines again; nothing leaves the device unless `upload` is on.
+
+    `deadline_seconds`: for one request; a document waits for `outbox.expire_seconds`. `threshold`,
+    `max_share`, `bytes_per_page`: which lines, and how many, as with `tierocr read`. `parallel`:
+    requests under way at once.
+    """
+
+    upload: bool = False
+    url: str | None = None
+    token: SecretStr | None = None
+    token_file: Path | None = None
+    device: str = "tierocr"
+    deadline_seconds: float = Field(default=30, gt=0, le=600)
+    threshold: float = Field(default=_POLICY.threshold, ge=0, le=1)
+    max_share: float = Field(default=_POLICY.max_share, ge=0, le=1)
+    bytes_per_page: int = Field(default=_POLICY.bytes_per_page, ge=0)
+    parallel: int = Field(default=2, ge=1, le=16)
+
+    @model_validator(mode="after")
+    def _agree(self) -> CloudSettings:
+        if self.upload and self.url is None:
+            raise ValueError("cloud.upload needs cloud.url")
+        if self.url is not None and not self.url.startswith(("http://", "https://")):
+            raise ValueError(f"cloud.url: {self.url!r} is no http or https address")
+        return self
+
+    @property
+    def policy(self) -> RoutingPolicy:
+        """Which lines are sent."""
+        return RoutingPolicy(
+            threshold=self.threshold,
+            max_share=self.max_share,
+            bytes_per_page=self.bytes_per_page,
+        )
+
+
+class OutboxSettings(Section):
+    """What is held of documents that are not finished, and for how long.
+
+    `max_bytes`, `max_documents`: bounds. `when_full`: whose lines are no longer sent then, so that
+    it goes out with the text that it has; `block` takes in no new documents instead.
+    `expire_seconds`: how long a document waits for the cloud. `free_bytes`: what must stay free on
+    the disk. `retry_seconds`, `retry_max_seconds`: the first and the longest wait before something
+    is tried again. `history_*`: how long, and how many, finished documents are known again.
+    """
+
+    max_bytes: int = Field(default=1024 * MIB, ge=64 * 1024)
+    max_documents: int = Field(default=10_000, ge=1)
+    when_full: WhenFull = "drop_oldest"
+    expire_seconds: float = Field(default=7 * DAY, gt=0)
+    free_bytes: int = Field(default=64 * MIB, ge=0)
+    retry_seconds: float = Field(default=2, gt=0)
+    retry_max_seconds: float = Field(default=600, gt=0)
+    history_documents: int = Field(default=100_000, ge=0)
+    history_seconds: float = Field(default=90 * DAY, ge=0)
+
+    def rules(self, *, keep_originals: bool) -> Rules:
+        """The same for the outbox."""
+        return Rules(
+            bounds=Bounds(
+                max_bytes=self.max_bytes,
+                max_documents=self.max_documents,
+                when_full=self.when_full,
+            ),
+            expire_seconds=self.expire_seconds,
+            free_bytes=self.free_bytes,
+            keep_originals=keep_originals,
+            history=self.history_documents,
+            history_seconds=self.history_seconds,
+        )
+
+
+class WatchSettings(Section):
+    """A watched folder. `name`: how it is called in logs and in the outbox; the folder's name
+    unless given.
+
+    `stable_seconds`: how long a file must be still before it is read. `patience_seconds`: how long
+    one that does not parse may still be completed. `watch`: `poll` every `poll_seconds`, `notify`
+    by the system, `auto` what fits the file system. `processed`: what happens to files that were
+    read; `move` puts them into `processed_folder`. `quarantine_folder`: files that cannot be read,
+    by default under `state.folder`.
+    """
+
+    folder: Path
+    name: str = ""
+    recursive: bool = False
+    stable_seconds: float = Field(default=2, ge=0)
+    patience_seconds: float = Field(default=600, ge=0)
+    watch: Watch = "auto"
+    poll_seconds: float = Field(default=2, gt=0)
+    processed: Processed = "keep"
+    processed_folder: Path | None = None
+    quarantine_folder: Path | None = None
+
+    @model_validator(mode="after")
+    def _agree(self) -> WatchSettings:
+        if (self.processed == "move") != (self.processed_folder is not None):
+            raise ValueError("processed: move and processed_folder need each other")
+        return self
+
+    @property
+    def label(self) -> str:
+        """How it is called."""
+        return self.name or self.folder.name or "folder"
+
+    @property
+    def rules(self) -> WatchRules:
+        """When files are taken."""
+        return WatchRules(
+            stable_seconds=self.stable_seconds,
+            patience=self.patience_seconds,
+            processed=self.processed,
+        )
+
+
+class SourceSettings(Section):
+    """Where documents come from. `stdin`: one document; without a watched folder the agent ends
+    once it is delivered.
+    """
+
+    watch: tuple[WatchSettings, ...] = ()
+    stdin: bool = False
+
+
+class FolderSinkSettings(Section):
+    """Results as files. `provisional`: also those that the cloud has not answered yet."""
+
+    folder: Path
+    formats: tuple[str, ...] = ("json",)
+    provisional: bool = True
+
+    @field_validator("formats")
+    @classmethod
+    def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        known = [*FORMATS, *PICTURE_FORMATS]
+        for name in value:
+            if name not in known:
+                raise ValueError(f"there is no format {name!r}; known: {', '.join(known)}")
+        if not value:
+            raise ValueError("at least one format is needed")
+        return value
+
+
+class WebhookSettings(Section):
+    """Results posted to an address. `secret_file`: its content signs every body."""
+
+    url: str
+    secret_file: Path | None = None
+    provisional: bool = True
+    timeout_seconds: float = Field(default=30, gt=0, le=600)
+
+    @field_validator("url")
+    @classmethod
+    def _address(cls, value: str) -> str:
+        if not value.startswith(("http://", "https://")):
+            raise ValueError("is no http or https address")
+        return value
+
+
+class SinkSettings(Section):
+    """Where results go; `stdout`: as JSON lines."""
+
+    folder: tuple[FolderSinkSettings, ...] = ()
+    webhook: tuple[WebhookSettings, ...] = ()
+    stdout: bool = False
+
+
+class StopSettings(Section):
+    """How long deliveries may go on after SIGTERM."""
+
+    grace_seconds: float = Field(default=10, ge=0)
+
+
+class LogSettings(Section):
+    """The least severe level that is written; JSON lines on stderr."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+class EdgeSettings(Section):
+    """All of them."""
+
+    state: StateSettings = StateSettings()
+    reading: ReadingSettings = ReadingSettings()
+    cloud: CloudSettings = CloudSettings()
+    outbox: OutboxSettings = OutboxSettings()
+    sources: SourceSettings = SourceSettings()
+    sinks: SinkSettings = SinkSettings()
+    stop: StopSettings = StopSettings()
+    log: LogSettings = LogSettings()

@@ -1,0 +1,165 @@
+"""From settings to the parts of the agent, and what must agree on this machine before it starts.
+
+Every problem is found before anything is read. Raises TierocrError `config_invalid`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from tierocr.edge.disk import Disk
+from tierocr.edge.refining import CloudAddress
+from tierocr.edge.settings import EdgeSettings, WatchSettings, WebhookSettings
+from tierocr.edge.sinks import Sink
+from tierocr.edge.sinks.folder import FolderSink
+from tierocr.edge.sinks.stdout import Stdout
+from tierocr.edge.sinks.webhook import Webhook
+from tierocr.edge.sources.folder import FolderSettings
+from tierocr.shared.errors import TierocrError
+from tierocr.shared.export import FORMATS, PICTURE_FORMATS
+
+QUARANTINE = "quarantine"
+
+
+def check(settings: EdgeSettings) -> None:
+    """Raise TierocrError `config_invalid`, one problem a line, unless all can work together."""
+    problems = [*_missing(settings), *_sources(settings), *_folders(settings)]
+    for webhook in settings.sinks.webhook:
+        try:
+            secret_of(webhook)
+        except TierocrError as error:
+            problems.append(error.message)
+    if problems:
+        raise TierocrError("config_invalid", "\n".join(problems))
+
+
+def _missing(settings: EdgeSettings) -> Iterator[str]:
+    sources, sinks = settings.sources, settings.sinks
+    if not sources.watch and not sources.stdin:
+        yield "there is nothing to read: set sources.watch or sources.stdin"
+    if not sinks.folder and not sinks.webhook and not sinks.stdout:
+        yield "results would go nowhere: set sinks.folder, sinks.webhook or sinks.stdout"
+
+
+def _sources(settings: EdgeSettings) -> Iterator[str]:
+    labels = [watch.label for watch in settings.sources.watch]
+    for label in sorted({label for label in labels if labels.count(label) > 1}):
+        yield f"sources.watch: several are called {label!r}; give them a name each"
+    for watch in settings.sources.watch:
+        if not watch.folder.is_dir():
+            yield f"sources.watch: {watch.folder} is no folder"
+
+
+def _folders(settings: EdgeSettings) -> Iterator[str]:
+    """What is written must not be read again."""
+    watched = settings.sources.watch
+    for watch in watched:
+        written = [("sinks.folder", sink.folder) for sink in settings.sinks.folder]
+        written.append(("state.folder", settings.state.folder))
+        for other in watched:
+            if other.quarantine_folder is not None:
+                written.append(("quarantine_folder", other.quarantine_folder))
+            if other.processed_folder is not None:
+                written.append(("processed_folder", other.processed_folder))
+        for key, folder in written:
+            inside = _inside(folder, watch.folder)
+            if inside and (key.startswith("sinks") or watch.recursive or _same(folder, watch)):
+                yield f"{key}: {folder} lies in {watch.folder}, which is watched"
+        for other in watched:
+            if other is not watch and _inside(other.folder, watch.folder) and watch.recursive:
+                yield f"sources.watch: {other.folder} lies in {watch.folder}, which is watched too"
+
+
+def _real(folder: Path) -> Path:
+    return Path(os.path.realpath(folder))
+
+
+def _inside(folder: Path, outer: Path) -> bool:
+    return _real(folder).is_relative_to(_real(outer))
+
+
+def _same(folder: Path, watch: WatchSettings) -> bool:
+    return _real(folder) == _real(watch.folder)
+
+
+def secret_of(webhook: WebhookSettings) -> bytes | None:
+    """What signs the bodies for an address."""
+    if webhook.secret_file is None:
+        return None
+    try:
+        secret = webhook.secret_file.read_bytes().strip()
+    except OSError as error:
+        message = f"sinks.webhook: cannot read {webhook.secret_file}"
+        raise TierocrError("config_invalid", message) from error
+    if not secret:
+        raise TierocrError("config_invalid", f"sinks.webhook: {webhook.secret_file} is empty")
+    return secret
+
+
+def cloud_address(settings: EdgeSettings) -> CloudAddress | None:
+    """Whom lines are sent to; None where nothing may leave."""
+    cloud = settings.cloud
+    if not cloud.upload or cloud.url is None:
+        return None
+    return CloudAddress(
+        url=cloud.url,
+        token=cloud.token.get_secret_value() if cloud.token else None,
+        device=cloud.device,
+        deadline=cloud.deadline_seconds,
+    )
+
+
+def make_sinks(settings: EdgeSettings, stdout: BinaryIO, disk: Disk) -> list[Sink]:
+    """All places that results go to."""
+    sinks: list[Sink] = []
+    rules = settings.reading.rules
+    for folder in settings.sinks.folder:
+        endings = [(FORMATS.get(n) or PICTURE_FORMATS[n]).ending for n in folder.formats]
+        sinks.append(
+            FolderSink(
+                folder.folder,
+                folder.formats,
+                endings,
+                provisional=folder.provisional,
+                rules=rules,
+                limits=settings.reading.limits,
+                disk=disk,
+            )
+        )
+    for hook in settings.sinks.webhook:
+        sinks.append(
+            Webhook(
+                hook.url,
+                secret_of(hook),
+                provisional=hook.provisional,
+                timeout=hook.timeout_seconds,
+                rules=rules,
+            )
+        )
+    if settings.sinks.stdout:
+        sinks.append(Stdout(stdout, rules=rules))
+    return sinks
+
+
+def needs_originals(settings: EdgeSettings) -> bool:
+    """Whether a sink writes a format that shows the pages."""
+    return any(n in PICTURE_FORMATS for f in settings.sinks.folder for n in f.formats)
+
+
+def folder_settings(settings: EdgeSettings, watch: WatchSettings) -> FolderSettings:
+    """The same for the source."""
+    quarantine = settings.state.folder / QUARANTINE / watch.label
+    return FolderSettings(
+        name=watch.label,
+        folder=watch.folder,
+        quarantine=watch.quarantine_folder or quarantine,
+        moved=watch.processed_folder,
+        recursive=watch.recursive,
+        watch=watch.watch,
+        poll_seconds=watch.poll_seconds,
+        rules=watch.rules,
+        limits=settings.reading.limits,
+    )
