@@ -10,6 +10,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from tests.fakes.engines import painted_reader
 from tests.fakes.painted import png
+from tierocr.cloud.accelerators import Probe
 from tierocr.cloud.app import SERVICE, make_app
 from tierocr.cloud.decoding.process import COMMAND
 from tierocr.cloud.jobs.disk import Disk
@@ -47,6 +48,7 @@ async def serve() -> AsyncIterator[Serve]:
         first_check: FirstCheck | None = None,
         decoder: Sequence[str] = COMMAND,
         disk: Disk | None = None,
+        probes: Sequence[Probe] = (),
         **sections: dict[str, Any],
     ) -> Client:
         values = {
@@ -60,6 +62,7 @@ async def serve() -> AsyncIterator[Serve]:
             first_check=first_check,
             decoder=decoder,
             disk=disk,
+            probes=probes,
         )
         client: Client = TestClient(TestServer(app))
         await client.start_server()

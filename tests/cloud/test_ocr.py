@@ -10,12 +10,14 @@ from typing import Any
 
 import aiohttp
 import numpy as np
+import pytest
 from PIL import Image
 
 from tests.cloud.conftest import Client, Serve, body_of, post, problem_of, region, reply_of
 from tests.fakes.engines import painted_reader
 from tests.fakes.painted import paint, png
 from tierocr.shared.document import Pixels
+from tierocr.shared.export import FORMATS, PICTURE_FORMATS
 
 
 def page(text: str) -> Pixels:
@@ -104,6 +106,32 @@ async def test_an_engine_that_fails_is_500_and_the_next_file_is_read(serve: Serv
     assert response.status == 500
     assert (await problem_of(response))["code"] == "internal"
     assert texts_of(await document_of(client, data=png(page("onehand")))) == [["onehand"]]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+async def test_every_export_format(serve: Serve, name: str) -> None:
+    client = await serve()
+    response = await client.post(f"/v1/ocr?format={name}", data=png(page("bonus")))
+    assert response.status == 200 and response.content_type == FORMATS[name].media_type
+    assert "bonus" in await response.text()
+
+
+@pytest.mark.parametrize("name", PICTURE_FORMATS)
+async def test_formats_that_need_the_pages_pictures(serve: Serve, name: str) -> None:
+    client = await serve()
+    response = await client.post(f"/v1/ocr?format={name}", data=tiff("ab", "cd"))
+    assert response.status == 200
+    assert response.content_type == PICTURE_FORMATS[name].media_type
+    assert len(await response.read()) > 100
+
+
+async def test_an_unknown_format_is_told_before_anything_is_read(serve: Serve) -> None:
+    reader, network = painted_reader()
+    client = await serve(lambda: reader)
+    network.batches.clear()
+    response = await client.post("/v1/ocr?format=docx", data=png(page("bonus")))
+    assert response.status == 400 and not network.batches
+    assert "markdown" in (await problem_of(response))["detail"]
 
 
 async def test_a_deadline_gives_the_rest_of_a_file_up(serve: Serve) -> None:

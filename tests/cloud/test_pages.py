@@ -32,17 +32,22 @@ async def texts_of(client: Client, data: bytes) -> list[list[str]]:
 
 
 async def test_lines_of_files_and_of_refinements_share_batches(serve: Serve) -> None:
-    gate = threading.Event()
+    gate, began = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        began.set()
+        gate.wait(10)
+
     gate.set()
-    reader = rows_reader(lambda: (gate.wait(10), None)[1])
+    reader = rows_reader(hold)
     network: Any = reader.recogniser.engine  # the fake, which keeps the sizes of its batches
     client = await serve(lambda: reader)
     network.batches.clear()
     gate.clear()
+    began.clear()
     lines, word = words(3), "other"
     file = asyncio.create_task(texts_of(client, png(page(*lines))))
-    while not network.batches:  # the first of them holds the device
-        await asyncio.sleep(0.01)
+    await asyncio.to_thread(began.wait, 10)  # the first of them holds the device
     refined = [
         asyncio.create_task(post(client, body_of(region("x", paint(word + "s" * k)))))
         for k in range(3)

@@ -1,4 +1,4 @@
-"""`tierocr read` over TLS to a real service, with an authority of one's own."""
+"""`tierocr read` over mutual TLS to a real service, with an authority of one's own."""
 
 from __future__ import annotations
 
@@ -22,8 +22,13 @@ def test_the_edge_talks_tls_to_an_authority_that_it_is_told_of(tmp_path: Path) -
     both = tmp_path / "server.pem"
     authority.issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(str(both))
     both.chmod(0o600)
+    certificate, key = tmp_path / "client.pem", tmp_path / "client.key"
+    client = authority.issue_cert("kiosk-7")
+    client.cert_chain_pems[0].write_to_path(str(certificate))
+    client.private_key_pem.write_to_path(str(key))
     config = tmp_path / "cloud.yaml"
-    config.write_text(f"tls: {{certificate: {both}}}\nmodel: {{runtime: onnxruntime}}\n")
+    mutual = f"client_ca: {tmp_path / 'ca.pem'}, client_certificates: required"
+    config.write_text(f"tls: {{certificate: {both}, {mutual}}}\nmodel: {{runtime: onnxruntime}}\n")
     tokens, token = tmp_path / "tokens.jsonl", tmp_path / "token"
     token.write_text(add_token(tokens, "kiosk", "now") + "\n")
     (page,) = (page for page in sample_pages() if page.name == SAMPLE)
@@ -35,13 +40,21 @@ def test_the_edge_talks_tls_to_an_authority_that_it_is_told_of(tmp_path: Path) -
         url = f"https://localhost:{port_of(process, port_file)}"
         to_cloud = ("--cloud", url, "--token-file", token, "-f", "json", *ONNX)
         read = ("read", tmp_path / SAMPLE, *to_cloud)
-        trusting = tierocr(*read, "--deadline", "60", SSL_CERT_FILE=str(tmp_path / "ca.pem"))
-        doubting = tierocr(*read, "--deadline", "1")
+        trust = ("--ca-file", tmp_path / "ca.pem")
+        show = ("--client-certificate", certificate, "--client-key", key)
+        trusting = tierocr(*read, *trust, *show, "--deadline", "60")
+        doubting = tierocr(*read, *show, "--deadline", "1")
+        stranger = tierocr(*read, *trust, "--deadline", "1")
+    nonsense = tierocr(*read, "--ca-file", tokens)
+    keyless = tierocr(*read, *trust, "--client-certificate", certificate)
     assert (trusting.code, trusting.err) == (0, "")
     assert any(line["source"] == "cloud" for line in lines_of(json.loads(trusting.out)))
     assert doubting.code == 0, "the page is read all the same"
     assert "certificate" in doubting.err.lower()
-    assert all(line["source"] == "edge" for line in lines_of(json.loads(doubting.out)))
+    for told in (doubting, stranger):
+        assert all(line["source"] == "edge" for line in lines_of(json.loads(told.out)))
+    for wrong in (nonsense, keyless):
+        assert wrong.code == 2 and "TLS" in wrong.err and "Traceback" not in wrong.err
     said = (tmp_path / "stderr").read_text()
     assert f"listening on https://127.0.0.1:{url.rpartition(':')[2]}" in said
     assert "Traceback" not in said

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 
 from aiohttp import web
 
+from tierocr.cloud import accelerators
+from tierocr.cloud.accelerators import Probe
 from tierocr.cloud.decoding.isolated import Isolated
 from tierocr.cloud.decoding.process import COMMAND
 from tierocr.cloud.decoding.source import InThreads, PageSource
@@ -17,6 +19,7 @@ from tierocr.cloud.jobs.runner import JobRunner
 from tierocr.cloud.metrics import Metrics
 from tierocr.cloud.middleware import authentication, envelope
 from tierocr.cloud.model import FirstCheck, OpenReaders, first_check_of, open_readers
+from tierocr.cloud.quotas import Quotas
 from tierocr.cloud.service import Service
 from tierocr.cloud.settings import MIB, CloudSettings
 from tierocr.cloud.tokens import TokenFile
@@ -31,10 +34,11 @@ def make_app(
     first_check: FirstCheck | None = None,
     decoder: Sequence[str] = COMMAND,
     disk: Disk | None = None,
+    probes: Sequence[Probe] | None = None,
 ) -> web.Application:
     """The application. `readers` opens what reads, one for each worker, and `first_check` says
     whether it is fit; by default what the settings name and its canary. `decoder`: the command of
-    a decoder process. `disk`: where jobs are kept.
+    a decoder process. `disk`: where jobs are kept. `probes`: tell of the machine's accelerators.
 
     Raises TierocrError `config_invalid` when it is not clear who may use the service.
     """
@@ -57,9 +61,11 @@ def make_app(
         ),
     )
     app[SERVICE] = service
-    app.add_routes(Handlers(settings, service, metrics).routes())
+    requests = Quotas(settings.quotas.requests, "requests")
+    told = accelerators.probes() if probes is None else probes
+    app.add_routes(Handlers(settings, service, metrics, requests, told).routes())
     app.cleanup_ctx.append(_running)
-    _add_jobs(app, settings, disk)
+    _add_jobs(app, settings, disk, requests)
     return app
 
 
@@ -75,7 +81,9 @@ def _page_source(settings: CloudSettings, metrics: Metrics, decoder: Sequence[st
     )
 
 
-def _add_jobs(app: web.Application, settings: CloudSettings, disk: Disk | None) -> None:
+def _add_jobs(
+    app: web.Application, settings: CloudSettings, disk: Disk | None, requests: Quotas
+) -> None:
     if settings.jobs.folder is None:
         app.add_routes(no_jobs())
         return
@@ -92,7 +100,7 @@ def _add_jobs(app: web.Application, settings: CloudSettings, disk: Disk | None) 
     async def stop_watching(app: web.Application) -> None:
         registry.stop_watching()
 
-    app.add_routes(JobHandlers(settings, app[SERVICE], registry, runner).routes())
+    app.add_routes(JobHandlers(settings, app[SERVICE], registry, runner, requests).routes())
     app.cleanup_ctx.append(running)
     app.on_shutdown.append(stop_watching)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
+from tierocr.cloud.tracing import Trace, trace_of
 from tierocr.shared.errors import TierocrError
 
 _KEY = re.compile("[!-~]{1,255}")
@@ -15,14 +16,15 @@ _KEY = re.compile("[!-~]{1,255}")
 
 @dataclass(slots=True)
 class Call:
-    """`started`: monotonic second at which it came. `caller`: the device that its token is of.
-    `notes`: what its log line should add.
+    """`started`: monotonic second at which it came. `trace`: its span. `caller`: the device that
+    its token is of. `notes`: what its log line should add.
 
     `continued`: the client was told to send the body that it announced. `code`: "ok", or the error
     code that it was answered with.
     """
 
     id: str
+    trace: Trace = field(default_factory=lambda: trace_of(None))
     started: float = field(default_factory=time.monotonic)
     caller: str = "anonymous"
     notes: dict[str, object] = field(default_factory=dict)

@@ -11,10 +11,11 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import closing
 from functools import partial
+from typing import TypeVar
 
 from tierocr.cloud.crops import PageCrops
 from tierocr.cloud.decoding.source import OpenFile, PageSource
@@ -30,6 +31,7 @@ SIDE_BY_SIDE = 2
 """Pages of one file that are read at once."""
 
 NEVER = float("inf")
+R = TypeVar("R")
 
 
 class PageReader:
@@ -87,9 +89,31 @@ class FileReader:
 
         Raises TierocrError `deadline_exceeded`, or what the engine raised.
         """
+
+        def work(given_up: threading.Event) -> Document:
+            return self._read(data, name, given_up, deadline, owner)
+
+        return await self._in_time(work, deadline)
+
+    async def with_pictures(
+        self, data: bytes, draw: Callable[[Iterable[PageImage]], bytes], deadline: float
+    ) -> bytes:
+        """What `draw` makes of the pages of a file, which are decoded as it asks for them; those
+        that cannot be are left out. Raises TierocrError `deadline_exceeded`.
+        """
+
+        def work(given_up: threading.Event) -> bytes:
+            check = partial(_check, given_up)
+            with closing(self._source.open(data, self._limits, first=0, check=check)) as file:
+                return draw(page for page in file if isinstance(page, PageImage))
+
+        return await self._in_time(work, deadline)
+
+    async def _in_time(self, work: Callable[[threading.Event], R], deadline: float) -> R:
+        """In a file's thread; the work is told when nobody waits for it any more."""
         given_up = threading.Event()
-        work = partial(_quietly, partial(self._read, data, name, given_up, deadline, owner))
-        reading = asyncio.get_running_loop().run_in_executor(self._files, work)
+        quietly = partial(_quietly, partial(work, given_up))
+        reading = asyncio.get_running_loop().run_in_executor(self._files, quietly)
         try:
             return await asyncio.wait_for(reading, max(0.0, deadline - self._clock()))
         except asyncio.TimeoutError as error:
@@ -199,7 +223,7 @@ def _check(given_up: threading.Event) -> None:
         raise GivenUp
 
 
-def _quietly(work: Callable[[], Document]) -> Document:
+def _quietly(work: Callable[[], R]) -> R:
     """Run the work; giving up is no crash of the thread."""
     try:
         return work()

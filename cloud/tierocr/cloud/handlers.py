@@ -6,12 +6,17 @@ raises errors for the middleware to turn into problem documents.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from aiohttp import web
 
+from tierocr.cloud.accelerators import Probe
+from tierocr.cloud.answers import answer_in, format_of, written
 from tierocr.cloud.bodies import defer_continue, read_body, read_upload
 from tierocr.cloud.calls import CALL, Call, idempotency_key
 from tierocr.cloud.idempotency import AnswerStore
@@ -22,7 +27,8 @@ from tierocr.cloud.settings import CloudSettings, JobSettings
 from tierocr.shared.document import FAILED, Document
 from tierocr.shared.errors import ERROR_CODES, TierocrError
 from tierocr.shared.export import FORMATS as EXPORTS
-from tierocr.shared.export.json import to_json
+from tierocr.shared.export import PICTURE_FORMATS as PICTURES
+from tierocr.shared.export import Format
 from tierocr.shared.protocol import (
     CONTENT_TYPE,
     FORMATS,
@@ -41,10 +47,17 @@ _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 class Handlers:
     """One method a route."""
 
-    def __init__(self, settings: CloudSettings, service: Service, metrics: Metrics) -> None:
-        """See the module."""
+    def __init__(
+        self,
+        settings: CloudSettings,
+        service: Service,
+        metrics: Metrics,
+        requests: Quotas,
+        probes: Sequence[Probe] = (),
+    ) -> None:
+        """`requests`: what each device has left of them. `probes`: tell of the accelerators."""
         self._settings, self._service, self._metrics = settings, service, metrics
-        self._requests = Quotas(settings.quotas.requests, "requests")
+        self._requests, self._probes = requests, probes
         self._regions = Quotas(settings.quotas.regions, "regions")
         self._answers = AnswerStore[RefineReply](
             most_bytes=settings.idempotency.most_bytes,
@@ -106,7 +119,7 @@ class Handlers:
 
     async def ocr(self, request: web.Request) -> web.Response:
         """`POST /v1/ocr`: a file in, a document out."""
-        limits = self._settings.limits
+        limits, chosen = self._settings.limits, format_of(request, PICTURES)
         deadline = _deadline(request, limits.file_deadline_ms, limits.file_deadline_max_ms)
         self._service.require_ready()
         self._requests.take(request[CALL].caller, 1, request[CALL].started)
@@ -115,9 +128,14 @@ class Handlers:
             if not data:
                 raise TierocrError("bad_request", "the body is empty")
             document = await self._service.read_file(data, name, deadline, request[CALL].caller)
-        _raise_failed(document)
-        request[CALL].notes["pages"] = len(document.pages)
-        return web.Response(text=to_json(document), content_type="application/json")
+            _raise_failed(document)
+            request[CALL].notes["pages"] = len(document.pages)
+            if isinstance(chosen, Format):
+                content = await asyncio.to_thread(written, chosen, document)
+            else:
+                draw = partial(chosen.export, document)
+                content = await self._service.with_pictures(data, draw, deadline)
+        return answer_in(chosen, content)
 
     async def capabilities(self, request: web.Request) -> web.Response:
         """`GET /v1/capabilities`: what runs here and what it takes."""
@@ -132,7 +150,7 @@ class Handlers:
                 },
                 "workers": self._service.workers,
                 "formats": list(FORMATS),
-                "exports": list(EXPORTS),
+                "exports": [*EXPORTS, *PICTURES],
                 "limits": limits.model_dump(mode="json"),
                 "batching": batching.model_dump(mode="json"),
                 "jobs": jobs_of(self._settings.jobs),
@@ -150,7 +168,8 @@ class Handlers:
 
     async def metrics(self, request: web.Request) -> web.Response:
         """`GET /metrics` in the Prometheus text format."""
-        body = self._metrics.exposition(self._service.depths())
+        usages = await asyncio.to_thread(lambda: [u for p in self._probes for u in p.read()])
+        body = self._metrics.exposition(self._service.depths(), usages)
         return web.Response(body=body, headers={"Content-Type": _METRICS_TYPE})
 
 

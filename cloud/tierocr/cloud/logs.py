@@ -7,9 +7,13 @@ import logging
 import sys
 from datetime import datetime, timezone
 
+from tierocr.cloud.tracing import REQUEST
+
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a record; a record's `fields` are added to it."""
+    """One JSON object a record; a record's `fields` are added to it, and what request it is about
+    where that is known.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """See the class."""
@@ -18,11 +22,19 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
+            **_request(),
             **getattr(record, "fields", {}),
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False, default=str)
+
+
+def _request() -> dict[str, object]:
+    request = REQUEST.get()
+    if request is None:
+        return {}
+    return {"request_id": request[0], "trace_id": request[1].trace}
 
 
 def configure_logging(level: str) -> None:

@@ -6,10 +6,11 @@ carries a device, a token or a text. Must not know how the work is done.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from tierocr.cloud.accelerators import Usage
 from tierocr.shared.document import EngineInfo
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -84,6 +85,14 @@ class Metrics:
             ("reason",),
             registry=in_registry,
         )
+        self._gpu_memory, self._gpu_limit, self._gpu_busy = (
+            Gauge(f"tierocr_gpu_{name}", text, ("device",), registry=in_registry)
+            for name, text in (
+                ("memory_bytes", "Memory of an accelerator that is in use, by whomever."),
+                ("memory_limit_bytes", "Memory that an accelerator has."),
+                ("utilisation_ratio", "Part of the last moments in which it computed."),
+            )
+        )
         self._engine = Gauge(
             "tierocr_engine_info",
             "What runs, always 1.",
@@ -130,8 +139,16 @@ class Metrics:
         version = rest.partition(" ")[0]
         self._engine.labels(backend, info.precision, info.pack, version).set(1)
 
-    def exposition(self, depths: Mapping[int, int]) -> bytes:
-        """The text for a scrape, with the queue's depth as it is now."""
+    def exposition(self, depths: Mapping[int, int], usages: Iterable[Usage] = ()) -> bytes:
+        """The text for a scrape, with the queue's depth and the accelerators as they are now."""
+        for usage in usages:
+            for gauge, value in (
+                (self._gpu_memory, usage.memory),
+                (self._gpu_limit, usage.memory_limit),
+                (self._gpu_busy, usage.busy),
+            ):
+                if value is not None:
+                    gauge.labels(usage.device).set(value)
         self._depth.clear()
         for bucket, count in depths.items():
             self._depth.labels(str(bucket)).set(count)

@@ -21,6 +21,7 @@ from tierocr.cloud.metrics import Metrics
 from tierocr.cloud.problems import code_of, problem_of
 from tierocr.cloud.settings import CloudSettings
 from tierocr.cloud.tokens import TokenFile
+from tierocr.cloud.tracing import HEADER, REQUEST, trace_of
 from tierocr.shared.errors import TierocrError
 
 OPEN = frozenset({"/healthz", "/readyz", "/v2/health/live", "/v2/health/ready"})
@@ -37,8 +38,12 @@ def envelope(metrics: Metrics) -> Middleware:
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         given = request.headers.get("X-Request-Id", "")
-        call = Call(id=given if _ID.fullmatch(given) else uuid.uuid4().hex)
+        call = Call(
+            id=given if _ID.fullmatch(given) else uuid.uuid4().hex,
+            trace=trace_of(request.headers.get(HEADER)),
+        )
         request[CALL] = call
+        REQUEST.set((call.id, call.trace))
         try:
             response = await handler(request)
         except asyncio.CancelledError:  # the client has gone
@@ -54,7 +59,9 @@ def envelope(metrics: Metrics) -> Middleware:
             response = problem_of(error, call.id)
         if was_left_out(request):
             response.force_close()  # whether its body still comes, nobody can tell
-        response.headers["X-Request-Id"] = call.id
+        if not response.prepared:  # else they went with the first bytes
+            response.headers["X-Request-Id"] = call.id
+            response.headers[HEADER] = call.trace.header
         _record(request, metrics, response.status)
         return response
 
@@ -111,6 +118,9 @@ def _record(request: web.Request, metrics: Metrics, status: int) -> None:
     metrics.request(route, call.code, seconds)
     fields = {
         "request_id": call.id,
+        "trace_id": call.trace.trace,
+        "span_id": call.trace.span,
+        "parent_id": call.trace.parent,
         "method": request.method,
         "route": route,
         "status": status,

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -26,7 +26,7 @@ from tierocr.cloud.model import FirstCheck, Model, OpenReaders, open_model
 from tierocr.cloud.pipeline import Answered, Pipeline
 from tierocr.cloud.settings import CloudSettings
 from tierocr.cloud.ways import MOST_WAYS
-from tierocr.shared.document import Document, EngineInfo, Failure
+from tierocr.shared.document import Document, EngineInfo, Failure, PageImage
 from tierocr.shared.engines.threads import cpu_quota
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.protocol import Refined, RefineReply, RefineRequest, RegionImage
@@ -205,6 +205,12 @@ class Service:
             if error.code == _LATE.code:
                 self._metrics.missed()
             raise
+
+    async def with_pictures(
+        self, data: bytes, draw: Callable[[Iterable[PageImage]], bytes], deadline: float
+    ) -> bytes:
+        """What `draw` makes of the pages of a file. Raises like `read_file`."""
+        return await self.file_reader.with_pictures(data, draw, deadline)
 
     async def _refine_until(
         self, pipeline: Pipeline, regions: tuple[RegionImage, ...], until: float, owner: str

@@ -206,7 +206,7 @@ async def test_a_device_has_a_quota_of_its_own(serve: Serve, kept: dict[str, Any
     data = png(page("one"))
     first, second = await accepted(client, data), await accepted(client, data)
     response = await post(client, data)
-    assert response.status == 429 and "Retry-After" in response.headers
+    assert response.status == 429 and response.headers["Retry-After"] == "10", "nothing known yet"
     assert (await problem_of(response))["code"] == "rate_limited"
     assert (await shown(client, second))["place"] == 1
     gate.set()
@@ -403,6 +403,23 @@ async def test_a_cancelled_job_is_read_no_further(serve: Serve, kept: dict[str, 
     other = await ended(client, await accepted(client, png(page("two"))))
     assert other["state"] == "done" and len(network.batches) < 60
     assert list((Path(kept["folder"]) / "files").iterdir()) == []
+
+
+async def test_who_keeps_too_many_jobs_comes_again_when_one_expires(
+    serve: Serve, kept: dict[str, Any]
+) -> None:
+    client = await serve(jobs={**kept, "kept_per_device": 1, "keep_seconds": 500})
+    await ended(client, await accepted(client, png(page("one"))))
+    response = await post(client, png(page("two")))
+    assert response.status == 429 and 400 < int(response.headers["Retry-After"]) <= 500
+
+
+async def test_jobs_count_towards_the_quota_of_requests(serve: Serve, kept: dict[str, Any]) -> None:
+    quotas = {"requests_per_second": 0.01, "requests_burst": 1}
+    client = await serve(jobs=kept, quotas=quotas)
+    await accepted(client, png(page("one")))
+    response = await post(client, png(page("two")))
+    assert response.status == 429 and 90 <= int(response.headers["Retry-After"]) <= 100
 
 
 async def test_a_result_that_is_not_there_yet_is_409(serve: Serve, kept: dict[str, Any]) -> None:

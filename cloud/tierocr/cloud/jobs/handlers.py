@@ -9,6 +9,7 @@ import re
 from aiohttp import web
 
 from tierocr.cloud.admission import Bound
+from tierocr.cloud.answers import answer_in, format_of, written
 from tierocr.cloud.bodies import defer_continue, read_parts
 from tierocr.cloud.calls import CALL, idempotency_key
 from tierocr.cloud.jobs.registry import JobRegistry
@@ -23,10 +24,12 @@ from tierocr.cloud.jobs.views import (
     require_result,
     tree_of,
 )
+from tierocr.cloud.quotas import Quotas
 from tierocr.cloud.service import Service
 from tierocr.cloud.settings import CloudSettings
+from tierocr.cloud.tracing import HEADER
 from tierocr.shared.errors import TierocrError
-from tierocr.shared.export import FORMATS
+from tierocr.shared.export import Format
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _ONE = "/v1/jobs/{job}"
@@ -45,9 +48,15 @@ class JobHandlers:
     """One method a route."""
 
     def __init__(
-        self, settings: CloudSettings, service: Service, registry: JobRegistry, runner: JobRunner
+        self,
+        settings: CloudSettings,
+        service: Service,
+        registry: JobRegistry,
+        runner: JobRunner,
+        requests: Quotas,
     ) -> None:
-        """See the module."""
+        """`requests`: what each device has left of them."""
+        self._requests = requests
         self._jobs, self._limits = settings.jobs, settings.limits
         self._service, self._registry, self._runner = service, registry, runner
         self._uploads = Bound(settings.jobs.uploads, "uploads of jobs")
@@ -70,6 +79,7 @@ class JobHandlers:
         key = idempotency_key(request)
         self._service.require_ready()
         owner, registry = _owner(request), self._registry
+        self._requests.take(owner, 1, request[CALL].started)
         if registry.with_key(owner, key) is None:
             registry.require_quota(owner)
         with self._uploads.hold(retry_after=5), registry.reserve() as room:
@@ -106,20 +116,15 @@ class JobHandlers:
 
     async def result(self, request: web.Request) -> web.Response:
         """`GET /v1/jobs/{id}/files/{n}/result`: the document in one of the export formats."""
-        name = request.query.get("format", "json")
-        if name not in FORMATS:
-            raise TierocrError("bad_request", f"format is one of {', '.join(FORMATS)}")
+        chosen = format_of(request)
+        assert isinstance(chosen, Format)
         job, number = self._job(request), request.match_info["file"]
         if not _NUMBER.fullmatch(number):
             raise TierocrError("not_found", "files are counted from 0")
         file = require_result(job, int(number))
-        contents, chosen = await self._registry.pages(job.id, int(number)), FORMATS[name]
-
-        def export() -> bytes:
-            return chosen.export(document_from(file, contents)).encode()
-
-        body = await asyncio.to_thread(export)
-        return web.Response(body=body, content_type=chosen.media_type, charset="utf-8")
+        contents = await self._registry.pages(job.id, int(number))
+        content = await asyncio.to_thread(lambda: written(chosen, document_from(file, contents)))
+        return answer_in(chosen, content)
 
     async def events(self, request: web.Request) -> web.StreamResponse:
         """`GET /v1/jobs/{id}/events`: what happens, as it happens, and what happened before."""
@@ -133,6 +138,7 @@ class JobHandlers:
                     "Cache-Control": "no-cache",
                     "X-Accel-Buffering": "no",
                     "X-Request-Id": request[CALL].id,
+                    HEADER: request[CALL].trace.header,
                 }
             )
             with contextlib.suppress(ConnectionResetError):  # the client has gone

@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,10 +22,12 @@ from tierocr.cloud.jobs.disk import Disk, no_room
 from tierocr.cloud.jobs.states import EXPIRED, Change, Event, Job, JobFile, accept, cancel, expire
 from tierocr.cloud.jobs.store import JobStore
 from tierocr.cloud.jobs.turns import Outlook, Pace, estimate, in_turn, pages_per_file, place_of
+from tierocr.cloud.quotas import OverQuota
 from tierocr.cloud.settings import JobSettings
 from tierocr.shared.errors import TierocrError
 
 _LOOK_ROUND = 30.0
+_UNKNOWN_WAIT = 10.0  # seconds, while no page has been read yet
 _log = logging.getLogger(__name__)
 R = TypeVar("R")
 
@@ -122,13 +125,21 @@ class JobRegistry:
         return in_turn(self._unfinished.values(), self.turns)
 
     def require_quota(self, owner: str) -> None:
-        """Raise TierocrError `rate_limited` when the owner may not hand in another job."""
-        own = [j for j in self._jobs.values() if j.owner == owner]
+        """Raise `OverQuota` when the owner may not hand in another job: it may come again when
+        the first of its jobs should be done, or expires.
+        """
+        own = [j for j in self._jobs.values() if j.owner == owner and j.state != EXPIRED]
         most, kept = self.settings.unfinished_per_device, self.settings.kept_per_device
-        if sum(not j.finished for j in own) >= most:
-            raise TierocrError("rate_limited", f"{most} jobs of this device are unfinished")
-        if len([j for j in own if j.state != EXPIRED]) >= kept:
-            raise TierocrError("rate_limited", f"{kept} jobs of this device are kept; delete some")
+        unfinished = [j for j in own if not j.finished]
+        if len(unfinished) >= most:
+            estimates = [self.outlook(job).seconds for job in unfinished]
+            wait = min((s for s in estimates if s is not None), default=_UNKNOWN_WAIT)
+            raise OverQuota(f"{most} jobs of this device are unfinished", max(1, ceil(wait)))
+        if len(own) >= kept:
+            ends = [job.expires - self.clock() for job in own if job.expires is not None]
+            wait = min(ends, default=_UNKNOWN_WAIT)
+            message = f"{kept} jobs of this device are kept; delete some"
+            raise OverQuota(message, max(1, ceil(wait)))
 
     def require_room(self, count: int) -> None:
         """Raise TierocrError `over_capacity` unless the store can take so many bytes more."""
