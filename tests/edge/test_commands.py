@@ -276,3 +276,17 @@ def test_nobody_reads_standard_output(scans: Path) -> None:
         os.close(writing_end)
     assert done.returncode != 0
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["hocr", "alto", "pdf"])
+def test_formats_that_say_where_text_stands(run: Run, tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.png").write_bytes(picture("Total 12.50"))
+    done = run("read", "a.png", "--offline", "-f", name, "-o", "out", *ONNX)
+    assert (done.code, done.err) == (0, "")
+    (result,) = (tmp_path / "out").iterdir()
+    assert result.read_bytes()[:5] == (b"%PDF-" if name == "pdf" else b"<?xml")
+
+
+def test_pdf_shows_the_pages_and_so_needs_a_file(run: Run) -> None:
+    done = run("read", "-", "-f", "pdf", *ONNX, stdin=picture("Total"))
+    assert done.code == 2 and "not from standard input" in done.err

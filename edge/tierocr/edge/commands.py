@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,14 +18,14 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tierocr.edge.inputs import Input, expand, output_paths
+from tierocr.edge.inputs import STDIN, Input, expand, output_paths
 from tierocr.edge.outputs import write_whole
-from tierocr.edge.reading import Outcome, read_inputs, with_rules
+from tierocr.edge.reading import Outcome, load, page_images, read_inputs, with_rules
 from tierocr.edge.routing import RoutingPolicy
 from tierocr.edge.tiering import ReadOptions, TieredReader
-from tierocr.shared.document import FAILED
+from tierocr.shared.document import FAILED, Document
 from tierocr.shared.errors import TierocrError
-from tierocr.shared.export import FORMATS, Format
+from tierocr.shared.export import ALL_NAMES, FORMATS, PICTURE_FORMATS, Format, PictureFormat
 from tierocr.shared.images import Limits
 from tierocr.shared.ocr.reader import Reader
 from tierocr.shared.ocr.tune import AUTO, open_tuned
@@ -44,7 +44,8 @@ Files = Annotated[list[str], typer.Argument(help="Files, folders, patterns, or -
 def read(
     files: Files,
     output_format: Annotated[
-        str, typer.Option("--format", "-f", help=f"One of: {', '.join(FORMATS)}.")
+        str,
+        typer.Option("--format", "-f", help=f"One of: {', '.join(ALL_NAMES)}."),
     ] = "text",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for one result file per input.")
@@ -100,7 +101,7 @@ def read(
     Exit code 0: everything was read. 1: some input failed; it is named on standard error and the
     rest is delivered. 2: the command line or the configuration is wrong; nothing was read.
     """
-    chosen = _format(output_format)
+    chosen = _format(output_format, files)
     check_names(rules or [])  # an unknown rule is found before anything is read
     inputs = expand(files)
     targets = output_paths(inputs, output, chosen.ending) if output is not None else None
@@ -142,7 +143,7 @@ def demo(
 class _Job:
     inputs: list[Input]
     targets: dict[str, Path] | None
-    format: Format
+    format: Format | PictureFormat
     rules: list[str]
     limits: Limits
 
@@ -184,9 +185,8 @@ def _deliver(outcome: Outcome, job: _Job) -> bool:
         return (
             True  # only JSON can say so in the result; an empty text would look like a blank page
         )
-    # a file name that is no text has lone surrogates: escaped, as JSON would
-    content = job.format.export(document).encode(errors="backslashreplace")
     try:
+        content = _content(document, outcome.source, job)
         if job.targets is not None:
             write_whole(job.targets[name], content)
         else:
@@ -195,6 +195,16 @@ def _deliver(outcome: Outcome, job: _Job) -> bool:
         _complain(f"{name}: {error}")
         return True
     return outcome.failed
+
+
+def _content(document: Document, source: Input, job: _Job) -> bytes:
+    """The document in the format that was asked for. Raises TierocrError for a format that shows
+    the pages, when the file is no longer there.
+    """
+    if isinstance(job.format, Format):
+        # a file name that is no text has lone surrogates: escaped, as JSON would
+        return job.format.export(document).encode(errors="backslashreplace")
+    return job.format.export(document, page_images(load(source, job.limits), job.limits))
 
 
 def _print(content: bytes) -> None:
@@ -227,11 +237,15 @@ def _progress(total: int) -> Iterator[Callable[[], None]]:
         yield lambda: progress.advance(task)
 
 
-def _format(name: str) -> Format:
-    if name not in FORMATS:
-        known = ", ".join(FORMATS)
+def _format(name: str, inputs: Sequence[str]) -> Format | PictureFormat:
+    if name in FORMATS:
+        return FORMATS[name]
+    if name not in PICTURE_FORMATS:
+        known = ", ".join(ALL_NAMES)
         raise TierocrError("config_invalid", f"unknown format {name!r}; known: {known}")
-    return FORMATS[name]
+    if STDIN in inputs:
+        raise TierocrError("config_invalid", f"{name} is made from a file, not from standard input")
+    return PICTURE_FORMATS[name]
 
 
 def _address(url: str | None, token_file: Path | None, deadline: float) -> CloudAddress | None:

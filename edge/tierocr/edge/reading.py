@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tierocr.edge.inputs import Input
 from tierocr.edge.tiering import TieredDocument, TieredReader
-from tierocr.shared.document import Document, Failure
+from tierocr.shared.document import Document, Failure, PageImage
 from tierocr.shared.errors import TierocrError
-from tierocr.shared.images import Limits
+from tierocr.shared.images import Limits, PageFailure, decode_pages
 from tierocr.shared.text.rules import apply_to_lines
 
 IN_FLIGHT = 4
@@ -74,14 +74,14 @@ def with_rules(document: Document, rules: Sequence[str]) -> Document:
 
 async def _read_one(reader: TieredReader, source: Input, limits: Limits) -> Outcome:
     try:
-        data = await asyncio.to_thread(_load, source, limits)
+        data = await asyncio.to_thread(load, source, limits)
     except TierocrError as error:
         failure = Failure(code=error.code, message=error.message)
         return Outcome(source=source, result=None, failure=failure)
     return Outcome(source=source, result=await reader.read(data, source.name))
 
 
-def _load(source: Input, limits: Limits) -> bytes:
+def load(source: Input, limits: Limits) -> bytes:
     """The input's bytes, never more than the limit. Raises TierocrError `not_found` or
     `too_large`.
     """
@@ -95,3 +95,14 @@ def _load(source: Input, limits: Limits) -> bytes:
         raise TierocrError("not_found", f"cannot open {source.name}: {error.strerror}") from error
     limits.check_bytes(len(data))
     return data
+
+
+def page_images(data: bytes, limits: Limits) -> Iterator[PageImage]:
+    """The pages of a file that can be decoded, one at a time."""
+    try:
+        for item in decode_pages(data, limits=limits):
+            if not isinstance(item, PageFailure):
+                yield item
+    except TierocrError as error:
+        if error.code == "internal":
+            raise

@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from tierocr.edge.crops import Crop
 from tierocr.edge.leaving import Leave, plain_lines
 from tierocr.edge.paging import PageReader, without_image
@@ -28,8 +26,9 @@ from tierocr.edge.routing import (
     plan,
 )
 from tierocr.edge.sending import Sending, changed_lines, merge_reply, page_id, routed, sendings
-from tierocr.shared.document import Document, Failure, Page, PageImage, Pixels
+from tierocr.shared.document import Document, Failure, Page, PageImage
 from tierocr.shared.errors import TierocrError
+from tierocr.shared.export.pictures import upright as upright
 from tierocr.shared.images import Limits
 from tierocr.shared.ocr.reader import Reader
 from tierocr.shared.protocol import PageRef
@@ -245,12 +244,6 @@ async def _refine(refiner: Refiner, planned: PlannedPage, page_id: str) -> Refin
         sent_bytes=size,
         changed=changed_lines(page, merged),
     )
-
-
-def upright(image: PageImage, page: Page) -> Pixels:
-    """The decoded pixels turned as the reader turned the page."""
-    turns = (page.orientation - image.orientation) // 90 % 4
-    return np.ascontiguousarray(np.rot90(image.pixels, -turns)) if turns else image.pixels
 
 
 def _distinct(failures: Iterable[Failure | None]) -> list[Failure]:

@@ -21,7 +21,7 @@ from tierocr.shared.document import (
     Route,
     Word,
 )
-from tierocr.shared.export import FORMATS
+from tierocr.shared.export import FORMATS, PICTURE_FORMATS
 from tierocr.shared.export.json import SCHEMA, published_schema, to_json, to_tree
 
 VALIDATOR = jsonschema.Draft202012Validator(published_schema())
@@ -124,7 +124,8 @@ def test_the_schema_refuses_what_is_wrong(path: tuple[str | int, ...], value: ob
 
 
 def test_formats_are_listed_once() -> None:
-    assert FORMATS.keys() == {"json", "text", "markdown"}
+    assert FORMATS.keys() == {"json", "text", "markdown", "hocr", "alto"}
+    assert PICTURE_FORMATS.keys() == {"pdf"}
     assert len({f.ending for f in FORMATS.values()}) == len(FORMATS)
     document = document_with(page_with([line_at("Total", 0, 0)]))
     assert all("Total" in f.export(document) for f in FORMATS.values())

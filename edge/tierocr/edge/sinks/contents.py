@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
-from tierocr.edge.reading import with_rules
-from tierocr.shared.document import FAILED, Document, PageImage
-from tierocr.shared.errors import TierocrError
+from tierocr.edge.reading import page_images, with_rules
+from tierocr.shared.document import FAILED, Document
 from tierocr.shared.export import FORMATS, PICTURE_FORMATS
-from tierocr.shared.images import Limits, PageFailure, decode_pages
+from tierocr.shared.images import Limits
 
 JSON = "json"
 Original = Callable[[], bytes]
@@ -40,14 +39,3 @@ def contents(
             pictures = page_images(original(), limits or Limits())
             found.append((picture.ending, picture.export(document, pictures)))
     return found
-
-
-def page_images(data: bytes, limits: Limits) -> Iterator[PageImage]:
-    """The pages of a file that can be decoded, one at a time."""
-    try:
-        for item in decode_pages(data, limits=limits):
-            if not isinstance(item, PageFailure):
-                yield item
-    except TierocrError as error:
-        if error.code == "internal":
-            raise

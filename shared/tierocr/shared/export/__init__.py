@@ -11,8 +11,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from tierocr.shared.document import Document, PageImage
+from tierocr.shared.export.alto import to_alto
+from tierocr.shared.export.hocr import to_hocr
 from tierocr.shared.export.json import to_json
 from tierocr.shared.export.markdown import to_markdown
+from tierocr.shared.export.pdf import to_pdf
 from tierocr.shared.export.text import to_text
 
 
@@ -44,7 +47,16 @@ FORMATS = {
         Format(name="json", ending=".json", media_type="application/json", export=to_json),
         Format(name="text", ending=".txt", media_type="text/plain", export=to_text),
         Format(name="markdown", ending=".md", media_type="text/markdown", export=to_markdown),
+        Format(name="hocr", ending=".hocr", media_type="text/html", export=to_hocr),
+        Format(name="alto", ending=".alto.xml", media_type="application/xml", export=to_alto),
     )
 }
 
-PICTURE_FORMATS: dict[str, PictureFormat] = {}
+PICTURE_FORMATS = {
+    f.name: f
+    for f in (
+        PictureFormat(name="pdf", ending=".pdf", media_type="application/pdf", export=to_pdf),
+    )
+}
+
+ALL_NAMES = (*FORMATS, *PICTURE_FORMATS)
