@@ -16,7 +16,7 @@ from tierocr.edge.outbox.values import Rules
 from tierocr.edge.routing import RoutingPolicy
 from tierocr.edge.sources.waking import Watch
 from tierocr.edge.sources.watching import Processed, WatchRules
-from tierocr.shared.export import FORMATS, PICTURE_FORMATS
+from tierocr.shared.export import ALL_NAMES
 from tierocr.shared.images import Limits
 from tierocr.shared.ocr.tune import AUTO
 from tierocr.shared.settings import Section
@@ -198,10 +198,9 @@ class FolderSinkSettings(Section):
     @field_validator("formats")
     @classmethod
     def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        known = [*FORMATS, *PICTURE_FORMATS]
         for name in value:
-            if name not in known:
-                raise ValueError(f"there is no format {name!r}; known: {', '.join(known)}")
+            if name not in ALL_NAMES:
+                raise ValueError(f"there is no format {name!r}; known: {', '.join(ALL_NAMES)}")
         if not value:
             raise ValueError("at least one format is needed")
         return value
