@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: dev check test system bench report samples
+.PHONY: dev check test system soak bench report samples
 
 dev:            ## an environment with everything that development needs
 	$(PYTHON) -m venv $(VENV)
@@ -20,6 +20,11 @@ test:           ## everything but the endurance runs
 
 system:         ## only the tests with real processes on loopback
 	$(BIN)/python -m pytest -m "system and not soak"
+
+soak:           ## endurance runs at full size; their figures are kept under benchmarks/results
+	$(BIN)/python -m pytest -m soak
+	$(BIN)/python -m benchmarks.soak
+	$(BIN)/python -m benchmarks.cloud_soak
 
 bench:          ## accuracy and tiering; needs TIEROCR_DATA, and PEERS with the peers' environments
 	$(BIN)/python -m benchmarks.accuracy --peers $(PEERS)

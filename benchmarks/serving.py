@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import random
 import signal
 import socket
 import sys
@@ -25,11 +24,19 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
 import aiohttp
-import cv2
 import msgpack
-import numpy as np
 
 from benchmarks.harness import begin, build_result, ratio, variant_record
+from benchmarks.load import (
+    closed_loop,
+    drawn,
+    late,
+    many_connections,
+    numbers,
+    png,
+    refine,
+    request,
+)
 from benchmarks.machine import ROOT
 from benchmarks.options import conclude, parser_for
 from benchmarks.peers.environments import interpreter, pins
@@ -37,15 +44,6 @@ from benchmarks.readers import OUR_PACKAGES
 from benchmarks.schema import Measure, Ratio, Verdict
 from benchmarks.stats import quartiles
 from tierocr.edge.demo import local_cloud
-from tierocr.shared.protocol import (
-    CONTENT_TYPE,
-    PageRef,
-    RefineRequest,
-    RegionImage,
-    WireLimits,
-    pack_request,
-    unpack_reply,
-)
 
 BATCHED, SINGLE, PEER = "tierocr, batches of 8", "tierocr, line by line", "mosec"
 MAX_BATCH, MAX_WAIT_MS = 8, 50
@@ -58,14 +56,7 @@ Start = Callable[[], "contextlib.AbstractAsyncContextManager[Ask]"]
 
 def crops(count: int) -> list[tuple[str, bytes]]:
     """Invented numbers of a few widths, each with its PNG; all of them differ."""
-    rng, made = random.Random(7), []
-    for k in range(count):
-        text = f"{k:04d}" + "".join(rng.choice("0123456789") for _ in range(rng.choice((4, 8, 14))))
-        picture = np.full((40, 18 * len(text) + 30, 3), 255, dtype=np.uint8)
-        place, black = (12, 28), (0, 0, 0)
-        cv2.putText(picture, text, place, cv2.FONT_HERSHEY_SIMPLEX, 0.8, black, 2, cv2.LINE_AA)
-        made.append((text, cv2.imencode(".png", picture)[1].tobytes()))
-    return made
+    return [(text, png(drawn(text))) for text in numbers(count)]
 
 
 @contextlib.asynccontextmanager
@@ -76,16 +67,10 @@ async def ours(pack: str, max_batch: int) -> AsyncIterator[Ask]:
     async with local_cloud(pack) as url:
 
         async def ask(session: aiohttp.ClientSession, image: bytes) -> str:
-            region = RegionImage(id="x", image=image, format="png")
-            page = PageRef(id="p", width=1000, height=1000)
-            body = pack_request(
-                RefineRequest(request_id="r", device="load", page=page, regions=(region,))
-            )
-            headers = {"Content-Type": CONTENT_TYPE}
-            async with session.post(f"{url}/v1/refine", data=body, headers=headers) as response:
-                response.raise_for_status()
-                (result,) = unpack_reply(await response.read(), WireLimits()).results
-                return result.text
+            answer = await refine(session, url, request([image]))
+            if not answer.good:
+                raise RuntimeError(f"a request was answered with {answer.status}")
+            return answer.results[0].text
 
         yield ask
 
@@ -133,21 +118,15 @@ async def load(
     ask: Ask, work: Sequence[tuple[str, bytes]], clients: int
 ) -> tuple[float, list[float], list[str]]:
     """Read all crops; seconds in all, seconds of each answer, the texts in order."""
-    waiting = list(reversed(range(len(work))))
-    seconds, texts = [0.0] * len(work), [""] * len(work)
-    connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(connector=connector) as session:
+    async with many_connections() as session:
 
-        async def client() -> None:
-            while waiting:
-                k = waiting.pop()
-                started = time.perf_counter()
-                texts[k] = await ask(session, work[k][1])
-                seconds[k] = time.perf_counter() - started
+        async def one(item: tuple[str, bytes]) -> tuple[float, str]:
+            started = time.perf_counter()
+            text = await ask(session, item[1])
+            return time.perf_counter() - started, text
 
-        started = time.perf_counter()
-        await asyncio.gather(*(client() for _ in range(clients)))
-        return time.perf_counter() - started, seconds, texts
+        total, answers = await closed_loop(work, one, clients)
+    return total, [seconds for seconds, _ in answers], [text for _, text in answers]
 
 
 async def measure(
@@ -156,7 +135,7 @@ async def measure(
     """The services in turns."""
     work = crops(lines)
     samples: dict[str, list[float]] = {name: [] for name in services}
-    late: dict[str, list[float]] = {name: [] for name in services}
+    p99: dict[str, list[float]] = {name: [] for name in services}
     read: dict[str, list[str]] = {}
     for _ in range(rounds):
         for name, start in services.items():
@@ -164,15 +143,15 @@ async def measure(
                 await load(ask, work[: 4 * clients], clients)  # every shape once
                 seconds, each, read[name] = await load(ask, work, clients)
             samples[name].append(seconds)
-            late[name].append(sorted(each)[int(0.99 * (len(each) - 1))])
-            print(f"{name:24s} {lines / seconds:7.1f} lines/s  p99 {late[name][-1]:.3f} s")
+            p99[name].append(late(each))
+            print(f"{name:24s} {lines / seconds:7.1f} lines/s  p99 {p99[name][-1]:.3f} s")
     measures = [
         Measure(
             variant=name,
             case=CASE,
             values={
                 "lines_per_second_median": lines / quartiles(seconds).median,
-                "seconds_p99_median": quartiles(late[name]).median,
+                "seconds_p99_median": quartiles(p99[name]).median,
                 "exact": float(sum(a == b for a, (b, _) in zip(read[name], work, strict=True))),
                 "differ_from_line_by_line": float(
                     sum(a != b for a, b in zip(read[name], read[SINGLE], strict=True))

@@ -33,6 +33,17 @@ class Busy(TierocrError):
         self.retry_after = retry_after
 
 
+class Late(TierocrError):
+    """`deadline_exceeded` for work that the queue has no time for, with the seconds after which it
+    may have.
+    """
+
+    def __init__(self, message: str, retry_after: int = 1) -> None:
+        """See the class."""
+        super().__init__("deadline_exceeded", message)
+        self.retry_after = retry_after
+
+
 class Bound:
     """A number of places. Not thread-safe: owned by one event loop."""
 

@@ -9,13 +9,13 @@ import json
 
 from aiohttp import web
 
-from tierocr.cloud.admission import Busy
+from tierocr.cloud.admission import Busy, Late
 from tierocr.cloud.quotas import OverQuota
 from tierocr.shared.errors import ERROR_CODES, TierocrError
 
 CONTENT_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
-_WITH_RETRY = (429, 503)
+_WITH_RETRY = (429, 503, 504)
 _HTTP_CODES = {404: "not_found", 413: "too_large", 415: "unsupported_format"}
 
 
@@ -64,7 +64,7 @@ def problem_of(error: Exception, request_id: str) -> web.Response:
     """The response for whatever a handler raised; what is not expected says nothing of itself."""
     code = code_of(error)
     if isinstance(error, TierocrError):
-        retry_after = error.retry_after if isinstance(error, Busy | OverQuota) else None
+        retry_after = error.retry_after if isinstance(error, Busy | Late | OverQuota) else None
         return problem(code, error.message, request_id=request_id, retry_after=retry_after)
     if isinstance(error, web.HTTPException):
         response = problem(code, error.reason, request_id=request_id, status=error.status)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from tierocr.cloud.admission import Bound, Busy, come_again
+from tierocr.cloud.admission import Bound, Busy, Late, come_again
 from tierocr.cloud.batching import BatchLimits, DeadlineBatcher
 from tierocr.cloud.crops import WINDOW, PageCrops
 from tierocr.cloud.decoding.source import PageSource
@@ -180,13 +180,13 @@ class Service:
             remaining = deadline - time.monotonic()
             if remaining <= wait:
                 self._metrics.missed()
-                raise TierocrError("deadline_exceeded", "the queue is longer than the deadline")
+                raise Late("the queue is longer than the deadline", self.retry_after())
             # Some of the time is kept for the answer's way back.
             until = deadline - min(_SLACK, remaining / 10)
             answers = await self._refine_until(pipeline, request.regions, until, owner)
         late = [a for a in answers if a.refined.error and a.refined.error.code == _LATE.code]
         if answers and len(late) == len(answers):
-            raise TierocrError(_LATE.code, _LATE.message)
+            raise Late(_LATE.message, self.retry_after())
         return RefineReply(
             request_id=request.request_id,
             engine=self.info,
