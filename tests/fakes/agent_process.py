@@ -21,7 +21,7 @@ from tests.deploy.dockerfile import ROOT
 from tests.fakes.painted import png
 from tests.fakes.rows import page
 
-PATIENCE = 90.0
+PATIENCE = 60.0
 """Seconds; what is judged is that nothing waits for ever."""
 
 

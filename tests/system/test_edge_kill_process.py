@@ -92,7 +92,7 @@ def killed(tmp_path: Path, *, kills: int, pages: int, seed: int) -> None:
             thread = flow(agent, names, kills * 1.5)
             for _ in range(kills):
                 agent.start(wait=False)
-                time.sleep(dice.uniform(0.2, 2.5))
+                time.sleep(dice.uniform(0.2, 2.0))
                 assert not agent.ended, agent.log
                 agent.kill()
             thread.join()

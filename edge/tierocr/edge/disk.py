@@ -84,7 +84,7 @@ def storage_errors() -> Iterator[None]:
         raise TierocrError("output_failed", f"cannot be stored: {error}") from error
 
 
-def is_full(error: BaseException) -> bool:
+def is_full(error: BaseException | None) -> bool:
     """Whether space is what is missing."""
     if isinstance(error, sqlite3.OperationalError):
         return "full" in str(error)

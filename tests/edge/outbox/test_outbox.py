@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.fakes.planned import planned
-from tierocr.edge.outbox.choices import Bounds
 from tierocr.edge.disk import Disk
+from tierocr.edge.outbox.choices import Bounds
 from tierocr.edge.outbox.outbox import Outbox
 from tierocr.edge.outbox.seen import Seen
 from tierocr.edge.outbox.states import EXPIRED, FAILED, NO_ROOM, QUEUED, READ, RECEIVED, REFINED

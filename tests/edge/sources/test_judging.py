@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tests.fakes.documents import document_with, line_at, page_with
-from tierocr.edge.sources.judging import objection
+from tierocr.edge.sources.judging import CUT_OFF, objection
 from tierocr.shared.document import Failure, Page
+from tierocr.shared.images.raster import TRUNCATED
 
 CUT = Failure(code="bad_image", message="page 2: cut off")
 GOOD = page_with([line_at("a", 0, 0)])
@@ -43,3 +44,15 @@ def test_pages_that_are_missing_are_waited_for_and_then_told_of() -> None:
 def test_a_failure_without_a_reason_has_one() -> None:
     found = objection(document_with(status="failed"), last=True)
     assert found is not None and found.failure.code == "bad_image"
+
+
+def test_a_picture_that_is_cut_off_is_waited_for() -> None:
+    assert CUT_OFF == TRUNCATED
+    cut = replace(GOOD, index=1, warnings=(TRUNCATED,))
+    for pages in ((cut,), (GOOD, cut)):
+        found = objection(document_with(*pages), last=False)
+        assert found is not None and not found.hopeless
+        assert found.failure.message == "page 2: the picture is cut off"
+    alone = objection(document_with(cut), last=True)
+    assert alone is not None and alone.hopeless
+    assert objection(document_with(GOOD, cut), last=True) is None

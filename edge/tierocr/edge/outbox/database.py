@@ -12,11 +12,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tierocr.edge.disk import storage_errors
+from tierocr.edge.disk import is_full, storage_errors
 from tierocr.edge.outbox.schema import migrate
 from tierocr.shared.errors import TierocrError
 
 DATABASE = "outbox.sqlite"
+LOG_PAGES = 100
+"""Pages of 4 KiB after which the log is worked into the database: a log that grows could fill a
+small disk by itself.
+"""
 
 
 class Database:
@@ -55,9 +59,11 @@ class Database:
             try:
                 yield
                 self._connection.execute("COMMIT")
-            except BaseException:
+            except BaseException as error:
                 with suppress(sqlite3.Error):  # a full disk has rolled it back already
                     self._connection.execute("ROLLBACK")
+                if is_full(error) or is_full(error.__cause__):
+                    self._make_room()
                 raise
 
     def run(self, sql: str, *values: object) -> int:
@@ -70,6 +76,11 @@ class Database:
         with storage_errors():
             return self._connection.execute(sql, values).fetchall()
 
+    def _make_room(self) -> None:
+        """Give back what the log of finished transactions takes; the next one may then fit."""
+        with suppress(sqlite3.Error):
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     def _prepare(self) -> None:
         execute = self._connection.execute
         execute("PRAGMA locking_mode = EXCLUSIVE")  # a second process is turned away
@@ -77,6 +88,7 @@ class Database:
         execute("PRAGMA journal_mode = WAL")
         execute("PRAGMA synchronous = FULL")
         execute("PRAGMA foreign_keys = ON")
+        execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
         execute("PRAGMA journal_size_limit = 1048576")
         execute("BEGIN IMMEDIATE")
         migrate(self._connection)

@@ -18,8 +18,11 @@ _log = logging.getLogger(__name__)
 
 Watch = Literal["auto", "notify", "poll"]
 _MOUNTS = Path("/proc/self/mounts")
-AT_LEAST_EVERY = 60.0
+AT_LEAST_EVERY = 20.0
 """Seconds between two looks where changes are told: an event may be lost."""
+
+_AT_FIRST = 0.25
+"""Seconds until the second look: what came before the system began to tell was not told."""
 
 
 def needs_polling(folder: Path, watch: Watch) -> bool:
@@ -44,6 +47,7 @@ class Waker:
         self._polling, self._every = polling, every
         self._told, self._stop = asyncio.Event(), asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._longest = _AT_FIRST
 
     async def __aenter__(self) -> Waker:
         """Begin to listen."""
@@ -64,7 +68,8 @@ class Waker:
 
     async def wait(self, seconds: float | None) -> None:
         """Until something changed, at most so long (None: until the next regular look)."""
-        longest = self._every if self._polling else AT_LEAST_EVERY
+        longest = self._every if self._polling else self._longest
+        self._longest = min(2 * self._longest, AT_LEAST_EVERY)
         timeout = longest if seconds is None else min(max(seconds, 0.0), longest)
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._told.wait(), timeout)
