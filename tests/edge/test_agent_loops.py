@@ -1,0 +1,335 @@
+"""Sender, courier and intake over a real outbox, with clouds and sinks that fail when told to."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.cloud import (
+    Answer,
+    body,
+    fake_cloud,
+    hang,
+    problem,
+    reading,
+    results,
+    right,
+    status,
+)
+from tests.fakes.painted import png
+from tests.fakes.planned import planned
+from tests.fakes.rows import page, rows_reader
+from tierocr.edge.breaker import Breaker
+from tierocr.edge.courier import Courier
+from tierocr.edge.intake import ReadingIntake
+from tierocr.edge.outbox.choices import Bounds
+from tierocr.edge.outbox.outbox import Outbox
+from tierocr.edge.outbox.states import Entry
+from tierocr.edge.outbox.threaded import ThreadedOutbox
+from tierocr.edge.outbox.values import Arrival, Due, Rules
+from tierocr.edge.refining import CloudAddress, Refiner
+from tierocr.edge.routing import RoutingPolicy
+from tierocr.edge.sender import Retries, Sender
+from tierocr.edge.sinks import Undelivered
+from tierocr.edge.sinks.contents import Original
+from tierocr.edge.tiering import Planner, TieredReader
+from tierocr.shared.document import EngineInfo
+from tierocr.shared.errors import TierocrError
+
+FAST = Retries(first=0.01, longest=0.05)
+ALL = RoutingPolicy(threshold=0.97, max_share=1.0, bytes_per_page=10**7)
+
+
+async def until(met: Callable[[], Awaitable[bool]]) -> None:
+    async def wait() -> None:
+        while not await met():  # noqa: ASYNC110 - what is waited for has no event
+            await asyncio.sleep(0.01)
+
+    await asyncio.wait_for(wait(), 30)
+
+
+@contextlib.asynccontextmanager
+async def running(*loops: Any) -> AsyncIterator[None]:
+    tasks = [asyncio.create_task(loop) for loop in loops]
+    try:
+        yield
+        for task in tasks:
+            assert not task.done() or task.result() is None
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class Desk:
+    """An outbox with documents in it."""
+
+    def __init__(self, folder: Path, **bounds: Any) -> None:
+        values = {"max_bytes": 1 << 24, "max_documents": 99, "when_full": "drop_oldest", **bounds}
+        rules = Rules(bounds=Bounds(**values), free_bytes=0)
+        self.box = ThreadedOutbox(Outbox(folder, rules, ["x"], now=0.0))
+
+    async def keep(self, data: bytes, *pages: list[str]) -> Entry:
+        document = planned(data, *(pages or (["hello", "sun"],)))
+        arrival = Arrival(source="inbox", name="a.png")
+        kept = await self.box.call(lambda box: box.keep(arrival, data, document, 0.0))
+        assert kept is not None
+        self.box.tell()
+        return kept.entry
+
+    async def state(self, entry: Entry) -> str:
+        found = await self.box.call(lambda box: box.find(entry.id))
+        assert found is not None
+        return found.state
+
+    async def due(self) -> Due:
+        found = await self.box.call(lambda box: box.next_due("x", 1e12))
+        assert found is not None
+        return found
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Any:
+    made = Desk(tmp_path / "state")
+    yield made
+    made.box.close()
+
+
+# -- to the cloud ------------------------------------------------------------------------------
+
+
+@contextlib.asynccontextmanager
+async def sending(desk: Desk, url: str, deadline: float = 1.0) -> AsyncIterator[Sender]:
+    breaker = Breaker(failures_to_open=1, rest=0.01)
+    async with Refiner(CloudAddress(url=url, deadline=deadline), breaker=breaker) as refiner:
+        sender = Sender(desk.box, refiner, breaker, retries=FAST)
+        async with running(sender.run()):
+            yield sender
+
+
+@pytest.mark.parametrize(
+    "nasty",
+    [
+        (status(503, Retry_After="0.01"),),
+        (status(500), status(502)),
+        (body(b"nonsense"), body(b"")),
+        (hang,),
+        (problem(401, {"code": "unauthorized"}),),
+    ],
+)
+async def test_a_cloud_that_comes_back_is_used(desk: Desk, nasty: tuple[Answer, ...]) -> None:
+    entries = [await desk.keep(bytes([n])) for n in range(5)]
+    with fake_cloud(*nasty, right) as cloud:
+        async with sending(desk, cloud.url, 0.2) as sender:
+
+            async def all_refined() -> bool:
+                return {await desk.state(e) for e in entries} == {"refined"}
+
+            await until(all_refined)
+            assert sender.reachable
+    due = await desk.due()
+    assert due.document.pages[0].lines[0].text == "HELLO"
+    assert due.document.version == 2
+
+
+async def test_what_the_cloud_will_never_take_goes_out_as_it_is(desk: Desk) -> None:
+    entry, other = await desk.keep(b"1"), await desk.keep(b"2")
+    with fake_cloud(problem(413, {"code": "too_large", "detail": "no"}), right) as cloud:
+        async with sending(desk, cloud.url):
+
+            async def both() -> bool:
+                return {await desk.state(entry), await desk.state(other)} == {"refined"}
+
+            await until(both)
+    due = await desk.due()
+    assert due.document.pages[0].lines[0].text == "hello"
+    assert due.document.errors[0].code == "too_large"
+
+
+async def test_a_dead_cloud_is_asked_by_one_at_a_time(desk: Desk) -> None:
+    for n in range(20):
+        await desk.keep(bytes([n]))
+    under_way, most = 0, 0
+
+    async def count(request: Any, call: Any) -> Any:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.02)
+        under_way -= 1
+        return await hang(request, call)
+
+    with fake_cloud(hang, hang, count) as cloud:
+        async with sending(desk, cloud.url, 0.05):
+
+            async def tried() -> bool:
+                return len(cloud.calls) > 6
+
+            await until(tried)
+    assert most <= 1
+
+
+async def test_a_resend_has_the_same_key(desk: Desk) -> None:
+    entry = await desk.keep(b"1")
+    with fake_cloud(hang, status(500), right) as cloud:
+        async with sending(desk, cloud.url, 0.1):
+
+            async def refined() -> bool:
+                return await desk.state(entry) == "refined"
+
+            await until(refined)
+        assert len(cloud.calls) >= 3
+        assert len({c.headers["Idempotency-Key"] for c in cloud.calls}) == 1
+
+
+async def test_long_documents_do_not_hold_up_short_ones(desk: Desk) -> None:
+    await desk.keep(b"long", *[[f"page{chr(97 + n)}"] for n in range(10)])
+    short = await desk.keep(b"short")
+    same = results(lambda m: [reading(r.id, r.text) for r in m.regions])
+    with fake_cloud(same) as cloud:
+        async with sending(desk, cloud.url):
+
+            async def refined() -> bool:
+                return await desk.state(short) == "refined"
+
+            await until(refined)
+        assert "hello" in cloud.lines[:3]
+
+
+# -- to a sink ---------------------------------------------------------------------------------
+
+
+@dataclass
+class FakeSink:
+    """Fails as often as it is told, then takes everything."""
+
+    failures: list[Undelivered] = field(default_factory=list)
+    got: list[tuple[str, int, str]] = field(default_factory=list)
+    name: str = "x"
+    opened: int = 0
+
+    async def open(self) -> None:
+        self.opened += 1
+
+    async def close(self) -> None:
+        self.opened -= 1
+
+    def occupied(self, output: str) -> bool:
+        return False
+
+    async def deliver(self, due: Due, original: Original) -> None:
+        if self.failures:
+            raise self.failures.pop()
+        document = due.document
+        self.got.append((document.id, document.version, document.status))
+
+
+async def test_everything_arrives_whatever_fails_before(desk: Desk) -> None:
+    sink = FakeSink([Undelivered("away"), Undelivered("busy", retry_after=0.02)] * 3)
+    async with running(Courier(desk.box, sink, retries=FAST).run()):
+        entries = [await desk.keep(bytes([n]), ["sun"]) for n in range(4)]
+
+        async def arrived() -> bool:
+            return len(sink.got) == 4
+
+        await until(arrived)
+        assert sink.opened == 1
+    assert sink.opened == 0
+    assert sorted(sink.got) == sorted((e.id, 1, "provisional") for e in entries)
+
+
+async def test_what_a_sink_never_takes_is_given_up_alone(desk: Desk) -> None:
+    sink = FakeSink([Undelivered("no", hopeless=True)])
+    first, second = await desk.keep(b"1"), await desk.keep(b"2")
+    async with running(Courier(desk.box, sink, retries=FAST).run()):
+
+        async def arrived() -> bool:
+            return len(sink.got) == 1
+
+        await until(arrived)
+    assert sink.got == [(second.id, 1, "provisional")]
+    assert await desk.state(first) == "queued"
+
+
+# -- coming in ---------------------------------------------------------------------------------
+
+
+def reader(before: Callable[[], None] = lambda: None) -> TieredReader:
+    return TieredReader(rows_reader(before), planner=Planner(ALL))
+
+
+async def test_reading_and_keeping(desk: Desk) -> None:
+    tiered = reader()
+    intake, data = ReadingIntake(tiered, desk.box), png(page("hello", "sun"))
+    arrival = Arrival(source="inbox", name="a.png")
+    assert await intake.take(arrival, data, last=False) is None
+    assert await intake.take(arrival, data, last=False) is None, "a quiet duplicate"
+    due = await desk.due()
+    assert [line.text for line in due.document.pages[0].lines] == ["hello", "sun"]
+    assert due.document.engine == EngineInfo(
+        pack="painted", precision="f32", runtime="fake 1.0 CPU"
+    )
+    work = await desk.box.call(lambda box: box.next_work(0.0))
+    assert work is not None and [s.region.text for s in work.sent] == ["hello"]
+    refused = await intake.take(arrival, data[:40], last=False)
+    assert refused is not None and not refused.hopeless
+    tiered.close()
+
+
+async def test_an_engine_that_fails_costs_nobody_a_page(desk: Desk) -> None:
+    calls = iter([TierocrError("internal", "the device fell over")])
+
+    def fail_once() -> None:
+        if (error := next(calls, None)) is not None:
+            raise error
+
+    tiered = reader(fail_once)
+    intake, data = ReadingIntake(tiered, desk.box), png(page("hello"))
+    arrival = Arrival(source="inbox", name="a.png")
+    refused = await intake.take(arrival, data, last=False)
+    assert refused is not None and refused.failure.code == "internal" and not refused.hopeless
+    assert await intake.take(arrival, data, last=False) is None
+    tiered.close()
+
+
+async def test_while_there_is_no_room_it_waits(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "state", max_documents=1, when_full="block")
+    tiered = reader()
+    intake = ReadingIntake(tiered, desk.box)
+    await desk.keep(b"1", ["hello"])
+    arrival = Arrival(source="inbox", name="b.png")
+    taking = asyncio.create_task(intake.take(arrival, png(page("b")), last=False))
+
+    async def blocked() -> bool:
+        return intake.blocked == "the outbox is full"
+
+    await until(blocked)
+    assert not taking.done()
+    await desk.box.call(lambda box: box.give_up_all("internal: no"))
+    due = await desk.due()
+    await desk.box.call(lambda box: box.delivered(due, 0.0))
+    desk.box.tell()
+    assert await asyncio.wait_for(taking, 30) is None and intake.blocked is None
+    tiered.close()
+    desk.box.close()
+
+
+async def test_received_bytes_are_read_and_failures_told(desk: Desk) -> None:
+    tiered = reader()
+    intake = ReadingIntake(tiered, desk.box)
+    async with running(intake.read_received()):
+        arrival = Arrival(source="stdin", name="stdin")
+        good = (await intake.receive(arrival, png(page("hello")))).entry
+        bad = (await intake.receive(arrival, b"no picture at all")).entry
+
+        async def read() -> bool:
+            return (await desk.state(good), await desk.state(bad)) == ("queued", "failed")
+
+        await until(read)
+    tiered.close()
