@@ -89,9 +89,8 @@ class Dispatcher:
         self._launched = 0
         self._at_device = 0
         self._pace = 0.0
-        self._stopping = False
-        self._wake = asyncio.Event()
-        self._loop: asyncio.Task[None] | None = None
+        self._started, self._woken = False, False
+        self._timer: asyncio.TimerHandle | None = None
         self.use(readers)
 
     def use(self, readers: Sequence[CropReader]) -> None:
@@ -105,23 +104,18 @@ class Dispatcher:
 
     def start(self) -> None:
         """Begin to launch batches."""
-        self._loop = asyncio.create_task(self._run(), name="tierocr-dispatch")
-        self._loop.add_done_callback(_report_crash)
+        self._started = True
+        self._wake()
 
     async def stop(self) -> None:
         """Launch nothing more; whoever still waits gets `unavailable`."""
-        # Asked to end, not cancelled: before Python 3.12 wait_for may swallow a cancellation.
-        self._stopping = True
-        self._wake.set()
-        if self._loop is not None:
-            await asyncio.gather(self._loop, return_exceptions=True)
-        for job in self._jobs.values():
-            _fail(job.future, TierocrError("unavailable", "the service is stopping"))
+        self._started = False
+        self._give_up_all()
 
     @property
     def running(self) -> bool:
         """Whether batches are being launched."""
-        return self._loop is not None and not self._loop.done() and not self._stopping
+        return self._started
 
     def depths(self) -> Mapping[int, int]:
         """Waiting crops by bucket."""
@@ -169,21 +163,39 @@ class Dispatcher:
         self._jobs[entry.key] = _Job(
             entry=entry, crop=crop, content=content, patient=patient, future=future
         )
-        self._wake.set()
+        self._wake()
         try:
             return await future
         finally:
             if self._jobs.pop(entry.key, None) is not None:
                 self._batcher.cancel(entry.key)
 
-    async def _run(self) -> None:
-        while not self._stopping:
-            self._wake.clear()
+    def _wake(self) -> None:
+        """Look at the queue soon: after all that came at the same time has been queued."""
+        if not self._woken:
+            self._woken = True
+            asyncio.get_running_loop().call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._woken = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if not self.running:
+            return
+        try:
             timeout = self._launch_what_is_due()
-            try:
-                await asyncio.wait_for(self._wake.wait(), timeout)
-            except asyncio.TimeoutError:
-                continue
+        except Exception as error:  # a mistake of ours: readiness goes, nothing hangs
+            self._started = False
+            _log.critical("no batch is launched any more", exc_info=error)
+            self._give_up_all()
+            return
+        if timeout is not None:
+            self._timer = asyncio.get_running_loop().call_later(timeout, self._wake)
+
+    def _give_up_all(self) -> None:
+        for job in self._jobs.values():
+            _fail(job.future, TierocrError("unavailable", "the service is stopping"))
 
     def _launch_what_is_due(self) -> float | None:
         """Launch as much as the device should have; returns the seconds until it is worth asking
@@ -223,7 +235,7 @@ class Dispatcher:
     def _finish(self, jobs: Sequence[_Job], work: asyncio.Future[_Outcome]) -> None:
         self._launched -= 1
         self._at_device -= len(jobs)
-        self._wake.set()
+        self._wake()
         if work.cancelled():  # the device was closed before the batch's turn
             for job in jobs:
                 _fail(job.future, TierocrError("unavailable", "the service is stopping"))
@@ -292,8 +304,3 @@ def _mix(old: float, new: float) -> float:
 def _fail(future: asyncio.Future[Answer], error: TierocrError) -> None:
     if not future.done():
         future.set_exception(error)
-
-
-def _report_crash(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and task.exception() is not None:
-        _log.critical("no batch is launched any more", exc_info=task.exception())
