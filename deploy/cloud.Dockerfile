@@ -27,7 +27,7 @@ COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY shared shared
 COPY edge edge
 COPY cloud cloud
-RUN /opt/tierocr/bin/pip wheel --no-cache-dir --wheel-dir /wheels '.[cloud]'
+RUN /opt/tierocr/bin/pip wheel --no-cache-dir --wheel-dir /wheels '.[cloud,nvml]'
 # The wheel for CUDA 12 takes the place of the one for the CPU: both hold the same package.
 RUN if [ "$VARIANT" = cuda ]; then \
         rm /wheels/onnxruntime-[0-9]*.whl \
