@@ -282,8 +282,9 @@ async def test_reading_and_keeping(desk: Desk) -> None:
     tiered.close()
 
 
-async def test_an_engine_that_fails_costs_nobody_a_page(desk: Desk) -> None:
-    calls = iter([TierocrError("internal", "the device fell over")])
+@pytest.mark.parametrize("error", [TierocrError("internal", "it fell over"), TypeError("what")])
+async def test_an_engine_that_fails_costs_nobody_a_page(desk: Desk, error: Exception) -> None:
+    calls = iter([error])
 
     def fail_once() -> None:
         if (error := next(calls, None)) is not None:
@@ -332,4 +333,22 @@ async def test_received_bytes_are_read_and_failures_told(desk: Desk) -> None:
             return (await desk.state(good), await desk.state(bad)) == ("queued", "failed")
 
         await until(read)
+    tiered.close()
+
+
+async def test_received_bytes_that_the_engine_never_reads_are_told_of(desk: Desk) -> None:
+    def fail() -> None:
+        raise TierocrError("internal", "it fell over")
+
+    tiered = reader(fail)
+    intake = ReadingIntake(tiered, desk.box)
+    async with running(intake.read_received()):
+        arrival = Arrival(source="stdin", name="stdin")
+        entry = (await intake.receive(arrival, png(page("hello")))).entry
+
+        async def told() -> bool:
+            return await desk.state(entry) == "failed"
+
+        await until(told)
+    assert (await desk.due()).document.errors[0].code == "internal"
     tiered.close()

@@ -102,6 +102,11 @@ def test_nothing_leaves_unless_it_is_turned_on(tmp_path: Path) -> None:
     assert address is not None and (address.url, address.token) == (url["url"], "secret")
 
 
+def test_files_for_tls_are_looked_at_before_anything_is_read(tmp_path: Path) -> None:
+    cloud = {"url": "https://x", "upload": True, "ca_file": tmp_path / "no.pem"}
+    assert "no.pem" in problems(settings(tmp_path, cloud=cloud))
+
+
 def test_originals_are_kept_only_for_formats_that_show_pages(tmp_path: Path) -> None:
     assert not needs_originals(settings(tmp_path))
     pdf = {"folder": [{"folder": tmp_path / "out", "formats": ["json", "pdf"]}]}

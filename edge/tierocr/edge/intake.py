@@ -28,6 +28,11 @@ _log = logging.getLogger(__name__)
 _OF_THE_DISK = frozenset(("over_capacity", "output_failed"))
 T = TypeVar("T")
 _Attempt = Callable[[], Awaitable[T]]
+TRIES, TRY_AGAIN = 3, 1.0
+"""How often bytes without a file of their own are read before they count as unreadable, and the
+seconds between.
+"""
+
 LOOK_AGAIN = 5.0
 """Seconds after which it is tried again although nobody said that there is room."""
 
@@ -62,12 +67,9 @@ class ReadingIntake:
                 name=known.name,
             )
             return None
-        try:
-            planned = await self._reader.read_here(data, arrival.name)
-        except TierocrError as error:
-            _log.error("the engine failed: %s", error)
-            failure = Failure(code=error.code, message=error.message)
-            return Objection(failure=failure, hopeless=last)
+        planned = await self._read(data, arrival.name)
+        if isinstance(planned, Failure):
+            return Objection(failure=planned, hopeless=last)
         refused = objection(planned.document, last=last)
         if refused is None:
             await self._keep(arrival, data, planned)
@@ -85,6 +87,7 @@ class ReadingIntake:
     async def read_received(self) -> None:
         """Read what was received, for ever."""
         changed = self._outbox.listener()
+        tried: dict[str, int] = {}
         while True:
             found = await self._patiently(
                 lambda: self._outbox.call(lambda box: box.next_received())
@@ -94,12 +97,14 @@ class ReadingIntake:
                 continue
             entry, data = found
             arrival = Arrival(source=entry.source, name=entry.name)
-            try:
-                planned = await self._reader.read_here(data, entry.name)
-            except TierocrError as error:
-                _log.error("the engine failed: %s", error)
-                await asyncio.sleep(LOOK_AGAIN)
-                continue
+            planned = await self._read(data, entry.name)
+            if isinstance(planned, Failure):
+                tried[entry.id] = tried.get(entry.id, 0) + 1
+                if tried[entry.id] < TRIES:
+                    await asyncio.sleep(TRY_AGAIN)
+                    continue
+                planned = self._reader.unread(data, entry.name, planned)
+            tried.pop(entry.id, None)
             await self._keep(arrival, data, planned)
 
     async def seen(self, source: str) -> dict[str, tuple[int, int]]:
@@ -114,6 +119,19 @@ class ReadingIntake:
         """These are no longer there."""
         gone = list(paths)
         await self._patiently(lambda: self._outbox.call(lambda box: box.unsee(source, gone)))
+
+    async def _read(self, data: bytes, name: str) -> PlannedDocument | Failure:
+        """A failure is the engine's. Whatever it is, it must not end the agent: the next file may
+        well be read.
+        """
+        try:
+            return await self._reader.read_here(data, name)
+        except TierocrError as error:
+            event(_log, "the engine failed", level=logging.ERROR, file=name, error=str(error))
+            return Failure(code=error.code, message=error.message)
+        except Exception as error:
+            _log.exception("reading failed in an unexpected way", extra={"fields": {"file": name}})
+            return Failure(code="internal", message=f"{type(error).__name__}: {error}")
 
     async def _keep(self, arrival: Arrival, data: bytes, planned: PlannedDocument) -> None:
         kept = await self._with_room(

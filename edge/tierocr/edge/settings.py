@@ -68,13 +68,17 @@ class CloudSettings(Section):
 
     `deadline_seconds`: for one request; a document waits for `outbox.expire_seconds`. `threshold`,
     `max_share`, `bytes_per_page`: which lines, and how many, as with `tierocr read`. `parallel`:
-    requests under way at once.
+    requests under way at once. `ca_file`: the only authorities to believe; `client_certificate`,
+    `client_key`: what is shown to a service that asks for one (PEM).
     """
 
     upload: bool = False
     url: str | None = None
     token: SecretStr | None = None
     token_file: Path | None = None
+    ca_file: Path | None = None
+    client_certificate: Path | None = None
+    client_key: Path | None = None
     device: str = "tierocr"
     deadline_seconds: float = Field(default=30, gt=0, le=600)
     threshold: float = Field(default=_POLICY.threshold, ge=0, le=1)

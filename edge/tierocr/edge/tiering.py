@@ -186,6 +186,15 @@ class TieredReader:
         )
         return PlannedDocument(document=document, pages=tuple(planned))
 
+    def unread(self, data: bytes, name: str, failure: Failure) -> PlannedDocument:
+        """The document of an input that the engine cannot read."""
+        sha256 = hashlib.sha256(data).hexdigest()
+        engine = self._paging.info
+        document = document_of(
+            name=name, sha256=sha256, engine=engine, pages=(), seconds={}, failure=failure
+        )
+        return PlannedDocument(document=document, pages=())
+
     async def _each_page(
         self, data: bytes, then: Callable[[ReadPage, PlannedPage], None]
     ) -> Failure | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tierocr.edge.disk import Disk
-from tierocr.edge.refining import CloudAddress
+from tierocr.edge.refining import CloudAddress, tls_of
 from tierocr.edge.settings import EdgeSettings, WatchSettings, WebhookSettings
 from tierocr.edge.sinks import Sink
 from tierocr.edge.sinks.folder import FolderSink
@@ -32,6 +32,10 @@ def check(settings: EdgeSettings) -> None:
             secret_of(webhook)
         except TierocrError as error:
             problems.append(error.message)
+    try:
+        cloud_address(settings)
+    except TierocrError as error:
+        problems.append(error.message)
     if problems:
         raise TierocrError("config_invalid", "\n".join(problems))
 
@@ -100,7 +104,9 @@ def secret_of(webhook: WebhookSettings) -> bytes | None:
 
 
 def cloud_address(settings: EdgeSettings) -> CloudAddress | None:
-    """Whom lines are sent to; None where nothing may leave."""
+    """Whom lines are sent to; None where nothing may leave. Raises TierocrError
+    `config_invalid`.
+    """
     cloud = settings.cloud
     if not cloud.upload or cloud.url is None:
         return None
@@ -109,6 +115,7 @@ def cloud_address(settings: EdgeSettings) -> CloudAddress | None:
         token=cloud.token.get_secret_value() if cloud.token else None,
         device=cloud.device,
         deadline=cloud.deadline_seconds,
+        tls=tls_of(cloud.ca_file, cloud.client_certificate, cloud.client_key),
     )
 
 
