@@ -20,7 +20,8 @@ def write_whole(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).chmod(0o666 & ~_umask())
+        with contextlib.suppress(OSError):  # some shares know no modes
+            Path(temporary).chmod(0o666 & ~_umask())
         os.replace(temporary, path)  # noqa: PTH105 - atomic, over an existing file too
     except OSError as error:
         if temporary is not None:

@@ -117,6 +117,11 @@ async def test_a_pdf_without_its_pages_is_hopeless(make: Make, tmp_path: Path) -
     assert caught.value.hopeless
 
 
+async def test_a_pdf_whose_pages_are_gone_costs_no_other_format(make: Make, tmp_path: Path) -> None:
+    await folder(tmp_path / "out", "pdf", "json").deliver(make(unsure=0), no_original)
+    assert names(tmp_path / "out") == ["sub/scan.png.json"]
+
+
 async def test_names_that_are_no_text_are_kept(make: Make, tmp_path: Path) -> None:
     gbk, nfd = os.fsdecode("扫描.png".encode("gbk")), "u\u0308.png"
     sink = folder(tmp_path / "out", "json")

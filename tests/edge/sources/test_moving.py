@@ -9,7 +9,7 @@ from tempfile import mkdtemp
 import pytest
 
 from tierocr.edge.sources.listing import list_files, read_file, signature_of
-from tierocr.edge.sources.moving import delete, move_away
+from tierocr.edge.sources.moving import delete, move_away, restore
 from tierocr.edge.sources.watching import Signature
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.images import Limits
@@ -83,6 +83,21 @@ def test_what_cannot_be_moved_stays(tmp_path: Path) -> None:
     with pytest.raises(OSError):
         move_away(path, signature, tmp_path / "done", "a.jpg")
     assert path.exists()
+
+
+def test_what_a_kill_has_left_gets_its_name_back(tmp_path: Path) -> None:
+    put(tmp_path, ".tierocr-a.jpg", b"left")
+    put(tmp_path, ".tierocr-b.jpg", b"left too")
+    put(tmp_path, "b.jpg", b"new")
+    put(tmp_path, "sub/.tierocr-" + GBK)
+    put(tmp_path, ".other.jpg")
+    (tmp_path / ".tierocr-link.jpg").symlink_to(tmp_path)
+    assert len(restore(tmp_path, recursive=False)) == 2
+    assert len(restore(tmp_path, recursive=True)) == 1
+    assert (tmp_path / "a.jpg").read_bytes() == b"left"
+    assert (tmp_path / "b.jpg").read_bytes() == b"new"
+    assert (tmp_path / "b.2.jpg").read_bytes() == b"left too"
+    assert (tmp_path / "sub" / GBK).exists() and (tmp_path / ".other.jpg").exists()
 
 
 # -- looking -----------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ or where its text goes.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
 import math
@@ -20,7 +21,7 @@ from tierocr.edge.outbox.seen import Seen
 from tierocr.edge.outbox.values import Arrival
 from tierocr.edge.sources.judging import Objection
 from tierocr.edge.sources.listing import list_files, read_file, unreadable
-from tierocr.edge.sources.moving import delete, move_away
+from tierocr.edge.sources.moving import delete, move_away, restore
 from tierocr.edge.sources.waking import Waker, Watch, needs_polling
 from tierocr.edge.sources.watching import (
     Plan,
@@ -100,6 +101,8 @@ class FolderSource:
         """Look, decide, act, wait; for ever."""
         s = self._settings
         polling = await asyncio.to_thread(needs_polling, s.folder, s.watch)
+        with contextlib.suppress(OSError):  # a folder that is away has nothing to give back
+            await asyncio.to_thread(restore, s.folder, recursive=s.recursive)
         stored = await self._intake.seen(s.name)
         self._seen = {path: Signature(size=a, mtime=b) for path, (a, b) in stored.items()}
         self._say("watching", folder=str(s.folder), polling=polling)
