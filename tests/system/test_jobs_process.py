@@ -67,7 +67,8 @@ async def until(
 
 def serve_from(tmp_path: Path, name: str) -> tuple[str, ...]:
     config = tmp_path / "cloud.yaml"
-    config.write_text(f"jobs: {{folder: {tmp_path / 'jobs'}}}\n", encoding="utf-8")
+    kept = f"folder: {tmp_path / 'jobs'}, keep_files: false"
+    config.write_text(f"jobs: {{{kept}}}\n", encoding="utf-8")
     port_file = str(tmp_path / name)
     start = ("--allow-anonymous", "--pack", "edge-tiny", "--config", str(config))
     return (*start, "--port-file", port_file)

@@ -177,7 +177,11 @@ def jobs_of(jobs: JobSettings) -> dict[str, object] | None:
     """What `/v1/capabilities` says about jobs; None where there are none."""
     if jobs.folder is None:
         return None
-    return {"formats": list(EXPORTS), "limits": jobs.model_dump(mode="json", exclude={"folder"})}
+    pictures = list(PICTURES) if jobs.keep_files else []
+    return {
+        "formats": [*EXPORTS, *pictures],
+        "limits": jobs.model_dump(mode="json", exclude={"folder"}),
+    }
 
 
 def _deadline(request: web.Request, usual_ms: int, most_ms: int) -> float:

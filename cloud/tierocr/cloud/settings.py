@@ -159,6 +159,7 @@ class JobSettings(Section):
     Each file is bound by `limits.file_*`. `unfinished_per_device`, `kept_per_device`: jobs of one
     token that wait or are read, and all that are kept. `store_bytes`: uploads and results of all
     jobs; `free_bytes`: what must stay free on the disk. `keep_seconds`: how long results are kept.
+    `keep_files`: the files themselves too, for formats that show their pages, such as PDF.
     `uploads`, `streams`: how many jobs may be handed in, and be watched, at once.
     `give_way_seconds`: how long a page of a job waits at most while requests are under way.
     """
@@ -171,6 +172,7 @@ class JobSettings(Section):
     store_bytes: int = Field(default=10_240 * MIB, ge=1024)
     free_bytes: int = Field(default=64 * MIB, ge=0)
     keep_seconds: float = Field(default=86_400, gt=0)
+    keep_files: bool = True
     uploads: int = Field(default=4, ge=1)
     upload_seconds: float = Field(default=600, gt=0)
     streams: int = Field(default=64, ge=1)

@@ -20,7 +20,7 @@ from tests.fakes.engines import painted_reader, slow
 from tests.fakes.jobs import FullDisk
 from tests.fakes.painted import png
 from tierocr.cloud.tokens import add_token
-from tierocr.shared.export import FORMATS
+from tierocr.shared.export import FORMATS, PICTURE_FORMATS
 from tierocr.shared.ocr.reader import Reader
 
 Job = dict[str, Any]
@@ -128,8 +128,24 @@ async def test_a_result_in_every_format_that_exists(serve: Serve, kept: dict[str
         response = await client.get(job["files"][0]["result"], params={"format": name})
         assert response.status == 200 and response.content_type == kind.media_type
         assert "phone" in await response.text()
+    for name, drawn in PICTURE_FORMATS.items():
+        response = await client.get(job["files"][0]["result"], params={"format": name})
+        assert response.status == 200 and response.content_type == drawn.media_type
+        assert len(await response.read()) > 500
     refused = await client.get(job["files"][0]["result"], params={"format": "docx"})
     assert refused.status == 400 and "markdown" in (await problem_of(refused))["detail"]
+
+
+async def test_files_that_are_not_kept_have_no_format_that_shows_them(
+    serve: Serve, kept: dict[str, Any]
+) -> None:
+    client = await serve(jobs={**kept, "keep_files": False})
+    job = await ended(client, await accepted(client, png(page("phone"))))
+    assert list((Path(kept["folder"]) / "files").iterdir()) == []
+    response = await client.get(job["files"][0]["result"], params={"format": "pdf"})
+    assert response.status == 400
+    shown = await (await client.get("/v1/capabilities")).json()
+    assert shown["jobs"]["formats"] == list(FORMATS)
 
 
 async def test_a_bad_file_fails_alone_and_a_bad_page_too(
@@ -301,7 +317,7 @@ async def test_without_a_folder_there_are_no_jobs(serve: Serve) -> None:
 async def test_capabilities_name_the_limits_of_jobs(serve: Serve, kept: dict[str, Any]) -> None:
     client = await serve(jobs={**kept, "files": 7})
     jobs = (await (await client.get("/v1/capabilities")).json())["jobs"]
-    assert jobs["limits"]["files"] == 7 and jobs["formats"] == list(FORMATS)
+    assert jobs["limits"]["files"] == 7 and jobs["formats"] == [*FORMATS, *PICTURE_FORMATS]
     assert "folder" not in jobs["limits"]
 
 
@@ -402,7 +418,8 @@ async def test_a_cancelled_job_is_read_no_further(serve: Serve, kept: dict[str, 
     assert result.status == 409 and (await problem_of(result))["code"] == "cancelled"
     other = await ended(client, await accepted(client, png(page("two"))))
     assert other["state"] == "done" and len(network.batches) < 60
-    assert list((Path(kept["folder"]) / "files").iterdir()) == []
+    left = [folder.name for folder in (Path(kept["folder"]) / "files").iterdir()]
+    assert left == [other["id"]], "of the one that was cancelled nothing is left"
 
 
 async def test_who_keeps_too_many_jobs_comes_again_when_one_expires(

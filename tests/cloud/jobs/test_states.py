@@ -155,3 +155,13 @@ def test_uploads_weigh_until_the_job_ends_and_results_until_it_expires() -> None
     done = finish()(begun).job
     assert done.stored_bytes == 10
     assert states.expire(done, 50.0).job.stored_bytes == 0
+
+
+def test_uploads_that_are_kept_weigh_as_long_as_the_results() -> None:
+    begun = after(begin(), page())
+    whole = begun.files[0].bytes + 10
+    done = finish()(begun).job
+    assert [job.weight(True) for job in (begun, done)] == [whole, whole]
+    assert [job.weight(False) for job in (begun, done)] == [whole, 10]
+    assert states.expire(done, 50.0).job.weight(True) == 0
+    assert states.cancel(begun, 50.0).job.weight(True) == 10

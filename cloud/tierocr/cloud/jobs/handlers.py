@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+from functools import partial
 
 from aiohttp import web
 
@@ -29,7 +30,7 @@ from tierocr.cloud.service import Service
 from tierocr.cloud.settings import CloudSettings
 from tierocr.cloud.tracing import HEADER
 from tierocr.shared.errors import TierocrError
-from tierocr.shared.export import Format
+from tierocr.shared.export import PICTURE_FORMATS, Format
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _ONE = "/v1/jobs/{job}"
@@ -116,15 +117,20 @@ class JobHandlers:
 
     async def result(self, request: web.Request) -> web.Response:
         """`GET /v1/jobs/{id}/files/{n}/result`: the document in one of the export formats."""
-        chosen = format_of(request)
-        assert isinstance(chosen, Format)
+        chosen = format_of(request, PICTURE_FORMATS if self._jobs.keep_files else None)
         job, number = self._job(request), request.match_info["file"]
         if not _NUMBER.fullmatch(number):
             raise TierocrError("not_found", "files are counted from 0")
         file = require_result(job, int(number))
         contents = await self._registry.pages(job.id, int(number))
-        content = await asyncio.to_thread(lambda: written(chosen, document_from(file, contents)))
-        return answer_in(chosen, content)
+        document = await asyncio.to_thread(document_from, file, contents)
+        if isinstance(chosen, Format):
+            return answer_in(chosen, await asyncio.to_thread(written, chosen, document))
+        with self._service.files.hold(retry_after=self._service.retry_after()):
+            data = await self._registry.read_upload(job.id, int(number))
+            deadline = request[CALL].started + self._limits.file_deadline_ms / 1000
+            draw = partial(chosen.export, document)
+            return answer_in(chosen, await self._service.with_pictures(data, draw, deadline))
 
     async def events(self, request: web.Request) -> web.StreamResponse:
         """`GET /v1/jobs/{id}/events`: what happens, as it happens, and what happened before."""

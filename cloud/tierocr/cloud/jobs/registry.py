@@ -74,7 +74,9 @@ class JobRegistry:
 
     async def start(self) -> None:
         """Open the store. Raises TierocrError `config_invalid`."""
-        self._store = await self._in_thread(lambda: JobStore(self._folder, self.disk))
+        self._store = await self._in_thread(
+            lambda: JobStore(self._folder, self.disk, keep_files=self.settings.keep_files)
+        )
         for job in await self._in_thread(self._opened.load):
             self._put(job)
         self.work.set()
@@ -279,14 +281,14 @@ class JobRegistry:
     def _put(self, job: Job) -> None:
         self._take(job.id)
         self._jobs[job.id] = job
-        self._held += job.stored_bytes
+        self._held += job.weight(self.settings.keep_files)
         if not job.finished:
             self._unfinished[job.id] = job
 
     def _take(self, job: str) -> None:
         old = self._jobs.pop(job, None)
         self._unfinished.pop(job, None)
-        self._held -= old.stored_bytes if old is not None else 0
+        self._held -= old.weight(self.settings.keep_files) if old is not None else 0
 
     async def _alone(self, work: Callable[[], Coroutine[Any, Any, R]]) -> R:
         """After the changes before it, and to its end even if nobody waits any more."""

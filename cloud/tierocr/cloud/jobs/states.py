@@ -69,9 +69,20 @@ class Job:
         """The file that is read next, or being read."""
         return next((n for n, file in enumerate(self.files) if not file.finished), None)
 
+    def has_uploads(self, keep: bool) -> bool:
+        """Whether its files are still there as they were uploaded: until it has ended, or, where
+        they are kept for formats that show them, as long as its results.
+        """
+        return not self.finished or (keep and self.state in (DONE, FAILED))
+
+    def weight(self, keep: bool) -> int:
+        """Bytes that it takes in the store; `keep`: as for `has_uploads`."""
+        uploads = self.has_uploads(keep) and self.finished
+        return self.stored_bytes + (sum(f.bytes for f in self.files) if uploads else 0)
+
     @property
     def stored_bytes(self) -> int:
-        """What it takes in the store."""
+        """What it takes in the store when no upload is kept."""
         uploads = 0 if self.finished else sum(f.bytes for f in self.files)
         return uploads + sum(f.result_bytes for f in self.files)
 

@@ -32,11 +32,12 @@ class JobStore:
     `unavailable` when it fails otherwise.
     """
 
-    def __init__(self, folder: Path, disk: Disk | None = None) -> None:
-        """Open, or make, the store in a folder. Raises TierocrError `config_invalid` when that
+    def __init__(self, folder: Path, disk: Disk | None = None, *, keep_files: bool = False) -> None:
+        """Open, or make, the store in a folder. `keep_files`: uploads stay as long as results are
+        kept. Raises TierocrError `config_invalid` when that
         does not work, or another process has it.
         """
-        self.folder, self.disk = folder, disk or Disk()
+        self.folder, self.disk, self._keep = folder, disk or Disk(), keep_files
         try:
             (folder / UPLOADS).mkdir(parents=True, exist_ok=True, mode=0o700)
             (folder / DATABASE).touch(mode=0o600)
@@ -59,8 +60,8 @@ class JobStore:
         self._connection.close()
 
     def load(self) -> list[Job]:
-        """All jobs. Uploads that belong to none that is unfinished are removed: they were cut off
-        by the end of the process.
+        """All jobs. Uploads that belong to none that needs them are removed: they were cut off by
+        the end of the process.
         """
         with self._errors():
             files: dict[str, list[JobFile]] = {}
@@ -73,7 +74,7 @@ class JobStore:
             for row in self._connection.execute(f"SELECT {', '.join(_JOB)} FROM jobs"):
                 values = dict(zip(_JOB, row, strict=True))
                 jobs.append(Job(**values, files=tuple(files.get(values["id"], ()))))
-            wanted = {job.id for job in jobs if not job.finished}
+            wanted = {job.id for job in jobs if job.has_uploads(self._keep)}
             for folder in (self.folder / UPLOADS).iterdir():
                 if folder.name not in wanted:
                     self.disk.remove(folder)
@@ -106,7 +107,7 @@ class JobStore:
 
     def apply(self, old: Job, change: Change, page: tuple[int, int, bytes] | None = None) -> None:
         """A change of a job. `page`: file, index and content of the page that it is about. The
-        uploads of a job that ends go, and so do the pages of one that expires.
+        pages of a job that expires go, and so do uploads that nobody needs any more.
         """
         job = change.job
         with self._transaction() as connection:
@@ -126,7 +127,7 @@ class JobStore:
             if page is not None:
                 connection.execute("INSERT INTO pages VALUES (?, ?, ?, ?)", (job.id, *page))
             _add_events(connection, change)
-        if job.finished and not old.finished:
+        if old.has_uploads(self._keep) and not job.has_uploads(self._keep):
             self.disk.remove(self.upload_folder(job.id))
 
     def forget(self, job: str) -> None:
