@@ -90,8 +90,9 @@ def test_killed_while_the_disk_is_full(tmp_path: Path, small_disk: Mount) -> Non
             agent.put(f"{name}.png", picture(name))
         until(lambda: bool(agent.events("nothing comes in for now")), lambda: agent.log)
         agent.kill()
+        agent.start()  # the disk is still full
+        until(lambda: len(agent.events("nothing comes in for now")) == 2, lambda: agent.log)
         filler.unlink()
-        agent.start()
         until(lambda: agent.finals() == {f"{n}.png.json": n for n in names}, lambda: agent.log)
         agent.stop()
         assert agent.left() == (0, 0, [])

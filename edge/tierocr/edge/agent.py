@@ -25,7 +25,7 @@ from tierocr.edge.leaving import Leave, plain_lines
 from tierocr.edge.logs import event
 from tierocr.edge.notify import READY, STOPPING, WATCHDOG, Notifier
 from tierocr.edge.outbox.outbox import Outbox
-from tierocr.edge.outbox.states import NOT_SENT
+from tierocr.edge.outbox.states import NOT_SENT, Entry
 from tierocr.edge.outbox.threaded import ThreadedOutbox
 from tierocr.edge.outbox.values import Status
 from tierocr.edge.refining import Refiner
@@ -120,11 +120,8 @@ class Agent:
         async with contextlib.AsyncExitStack() as stack:
             stack.callback(self._outbox.close)
             stack.callback(self._reader.close)
-            inner = [*self._sources(), self._intake.read_received(), self._keep_house()]
-            if self._address is not None:
-                inner.append(await self._sending(stack))
-            else:
-                await self._outbox.call(lambda box: box.give_up_all(NOT_SENT))
+            sending = [await self._sending(stack)] if self._address is not None else []
+            inner = [*self._sources(), self._intake.read_received(), self._keep_house(), *sending]
             outer = [courier.run() for courier in self._couriers]
             watchdog = asyncio.create_task(self._watchdog())
             stack.callback(watchdog.cancel)
@@ -180,13 +177,8 @@ class Agent:
         while True:
             now = time.time()
             try:
-                for entry in await self._outbox.call(lambda box: box.expire(time.time())):
-                    event(
-                        _log,
-                        "expired: goes out as it is",
-                        level=logging.WARNING,
-                        document=entry.id,
-                    )
+                for entry in await self._outbox.call(self._over):
+                    event(_log, "goes out as it is", document=entry.id, reason=entry.reason)
                     self._outbox.tell()
                 if now - forgotten > _FORGET_EVERY:
                     await self._outbox.call(lambda box: box.forget(time.time()))
@@ -194,6 +186,12 @@ class Agent:
             except TierocrError as error:
                 _log.warning("the outbox cannot be used: %s", error)
             await asyncio.sleep(min(KEEP_HOUSE, self._settings.outbox.expire_seconds))
+
+    def _over(self, outbox: Outbox) -> list[Entry]:
+        """Give up what waits for the cloud in vain: all of it where nothing may leave."""
+        if self._address is None:
+            return outbox.give_up_all(NOT_SENT)
+        return outbox.expire(time.time())
 
     async def _watchdog(self) -> None:
         """Tell the watchdog that the loop goes round and the outbox answers."""

@@ -84,7 +84,8 @@ class Database:
     def _prepare(self) -> None:
         execute = self._connection.execute
         execute("PRAGMA locking_mode = EXCLUSIVE")  # a second process is turned away
-        execute("PRAGMA auto_vacuum = FULL")  # what is freed goes back to the disk
+        if execute("PRAGMA auto_vacuum").fetchone() != (1,):  # setting it writes
+            execute("PRAGMA auto_vacuum = FULL")  # what is freed goes back to the disk
         execute("PRAGMA journal_mode = WAL")
         execute("PRAGMA synchronous = FULL")
         execute("PRAGMA foreign_keys = ON")

@@ -64,6 +64,10 @@ class Outbox:
         self._seen = SeenFiles(self._database)
         try:
             self._recover(now)
+        except TierocrError as error:
+            if error.code != "over_capacity":  # on a full disk the next start tidies up
+                self._database.close()
+                raise
         except BaseException:
             self._database.close()
             raise
