@@ -125,6 +125,22 @@ async def test_formats_that_need_the_pages_pictures(serve: Serve, name: str) -> 
     assert len(await response.read()) > 100
 
 
+async def test_a_file_that_is_sent_again_is_not_read_again(serve: Serve) -> None:
+    reader, network = painted_reader()
+    client = await serve(lambda: reader)
+    network.batches.clear()
+    key, data = {"Idempotency-Key": "one"}, png(page("bonus"))
+    texts = [
+        await (await client.post("/v1/ocr?format=text", data=data, headers=key)).text()
+        for _ in range(3)
+    ]
+    assert len(set(texts)) == 1 and "bonus" in texts[0]
+    assert len(network.batches) == 1
+    for path, other in (("/v1/ocr?format=text", png(page("other"))), ("/v1/ocr", data)):
+        response = await client.post(path, data=other, headers=key)
+        assert response.status == 422 and (await problem_of(response))["code"] == "key_reused"
+
+
 async def test_an_unknown_format_is_told_before_anything_is_read(serve: Serve) -> None:
     reader, network = painted_reader()
     client = await serve(lambda: reader)

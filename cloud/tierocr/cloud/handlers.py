@@ -7,6 +7,7 @@ raises errors for the middleware to turn into problem documents.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import re
 import time
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from functools import partial
 from aiohttp import web
 
 from tierocr.cloud.accelerators import Probe
-from tierocr.cloud.answers import answer_in, format_of, written
+from tierocr.cloud.answers import Chosen, answer_in, format_of, written
 from tierocr.cloud.bodies import defer_continue, read_body, read_upload
 from tierocr.cloud.calls import CALL, Call, idempotency_key
 from tierocr.cloud.idempotency import AnswerStore
@@ -64,6 +65,11 @@ class Handlers:
             keep_seconds=settings.idempotency.keep_seconds,
             size=lambda reply: len(pack_reply(reply)),
             is_final=_is_final,
+        )
+        self._documents = AnswerStore[bytes](
+            most_bytes=settings.idempotency.most_bytes,
+            keep_seconds=settings.idempotency.keep_seconds,
+            size=len,
         )
 
     def routes(self) -> list[web.RouteDef]:
@@ -127,15 +133,30 @@ class Handlers:
             data, name = await read_upload(request, limits.file_body_bytes, deadline)
             if not data:
                 raise TierocrError("bad_request", "the body is empty")
-            document = await self._service.read_file(data, name, deadline, request[CALL].caller)
-            _raise_failed(document)
-            request[CALL].notes["pages"] = len(document.pages)
-            if isinstance(chosen, Format):
-                content = await asyncio.to_thread(written, chosen, document)
+            work = partial(self._document, request[CALL], data, name, chosen, deadline)
+            key = idempotency_key(request)
+            if key is None:
+                content = await work()
             else:
-                draw = partial(chosen.export, document)
-                content = await self._service.with_pictures(data, draw, deadline)
+                asked = f"{chosen.name}\0{name}\0".encode("utf-8", "replace")
+                content = await self._documents.answer(
+                    (request[CALL].caller, key),
+                    asked + hashlib.sha256(data).digest(),
+                    work,
+                    time.monotonic(),
+                )
         return answer_in(chosen, content)
+
+    async def _document(
+        self, call: Call, data: bytes, name: str, chosen: Chosen, deadline: float
+    ) -> bytes:
+        """The document of a file in the format that was asked for."""
+        document = await self._service.read_file(data, name, deadline, call.caller)
+        _raise_failed(document)
+        call.notes["pages"] = len(document.pages)
+        if isinstance(chosen, Format):
+            return await asyncio.to_thread(written, chosen, document)
+        return await self._service.with_pictures(data, partial(chosen.export, document), deadline)
 
     async def capabilities(self, request: web.Request) -> web.Response:
         """`GET /v1/capabilities`: what runs here and what it takes."""

@@ -200,7 +200,9 @@ class QuotaSettings(Section):
 
 
 class IdempotencySettings(Section):
-    """How long, and how many bytes of, answers are kept for clients that send again."""
+    """How long answers are kept for clients that send again, and how many bytes of those to
+    refinements, and of documents.
+    """
 
     keep_seconds: float = Field(default=600, ge=0)
     most_bytes: int = Field(default=64 * MIB, ge=0)
