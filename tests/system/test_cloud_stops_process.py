@@ -19,7 +19,7 @@ from tierocr.shared.protocol import CONTENT_TYPE, WireLimits, unpack_reply
 
 pytestmark = pytest.mark.system
 
-CLIENTS, EACH = 12, 20
+CLIENTS, EACH = 12, 14
 
 
 @dataclass

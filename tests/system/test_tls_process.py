@@ -11,7 +11,9 @@ import trustme
 from tests.system.test_cloud_process import port_of, service
 from tests.system.test_read_process import ONNX, SAMPLE, lines_of, tierocr
 from tierocr.cloud.tokens import add_token
+from tierocr.edge.refining import tls_of
 from tierocr.edge.samples import sample_pages
+from tierocr.shared.errors import TierocrError
 
 pytestmark = pytest.mark.system
 
@@ -46,15 +48,30 @@ def test_the_edge_talks_tls_to_an_authority_that_it_is_told_of(tmp_path: Path) -
         doubting = tierocr(*read, *show, "--deadline", "1")
         stranger = tierocr(*read, *trust, "--deadline", "1")
     nonsense = tierocr(*read, "--ca-file", tokens)
-    keyless = tierocr(*read, *trust, "--client-certificate", certificate)
     assert (trusting.code, trusting.err) == (0, "")
     assert any(line["source"] == "cloud" for line in lines_of(json.loads(trusting.out)))
     assert doubting.code == 0, "the page is read all the same"
     assert "certificate" in doubting.err.lower()
     for told in (doubting, stranger):
         assert all(line["source"] == "edge" for line in lines_of(json.loads(told.out)))
-    for wrong in (nonsense, keyless):
-        assert wrong.code == 2 and "TLS" in wrong.err and "Traceback" not in wrong.err
+    assert nonsense.code == 2 and "TLS" in nonsense.err and "Traceback" not in nonsense.err
     said = (tmp_path / "stderr").read_text()
     assert f"listening on https://127.0.0.1:{url.rpartition(':')[2]}" in said
     assert "Traceback" not in said
+
+
+def test_what_cannot_be_used_for_tls_is_a_wrong_setting(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    ca_file, certificate = tmp_path / "ca.pem", tmp_path / "client.pem"
+    authority.cert_pem.write_to_path(str(ca_file))
+    authority.issue_cert("kiosk-7").cert_chain_pems[0].write_to_path(str(certificate))
+    for given in (
+        {"ca_file": tmp_path / "none.pem"},
+        {"ca_file": ca_file, "certificate": certificate},
+        {"certificate": certificate, "key": ca_file},
+        {"key": ca_file},
+    ):
+        with pytest.raises(TierocrError) as caught:
+            tls_of(**given)
+        assert caught.value.code == "config_invalid"
+    assert tls_of() is None and tls_of(ca_file) is not None
