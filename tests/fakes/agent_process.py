@@ -43,7 +43,7 @@ def until(met: Callable[[], bool], what: Callable[[], object] = lambda: "") -> N
     limit = time.monotonic() + PATIENCE
     while not met():
         assert time.monotonic() < limit, what()
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 class AgentProcess:

@@ -208,14 +208,3 @@ def test_systemd_is_told(tmp_path: Path) -> None:
         agent.process.send_signal(signal.SIGTERM)
         until(lambda: listener.recv(100) == b"STOPPING=1")
         assert agent.process.wait(30) == 0
-
-
-def test_one_agent_a_folder(tmp_path: Path) -> None:
-    with device(tmp_path) as agent:
-        agent.start()
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.fakes.agent", str(agent.root / "edge.yaml")],
-            capture_output=True,
-            timeout=60,
-        )
-        assert done.returncode != 0 and b"state.folder" in done.stderr

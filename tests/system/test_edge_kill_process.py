@@ -89,10 +89,10 @@ def killed(tmp_path: Path, *, kills: int, pages: int, seed: int) -> None:
             },
         )
         with agent:
-            thread = flow(agent, names, kills * 1.5)
+            thread = flow(agent, names, kills * 1.2)
             for _ in range(kills):
                 agent.start(wait=False)
-                time.sleep(dice.uniform(0.2, 2.0))
+                time.sleep(dice.uniform(0.2, 1.7))
                 assert not agent.ended, agent.log
                 agent.kill()
             thread.join()

@@ -18,7 +18,7 @@ from tests.fakes.rows import page
 
 pytestmark = pytest.mark.system
 
-PAGES = 30
+PAGES = 15
 
 
 class Network:
@@ -85,7 +85,7 @@ def test_turned_off_nothing_is_sent_and_what_waited_goes_out(tmp_path: Path) -> 
 @pytest.mark.parametrize("when_full", ["drop_oldest", "drop_least_valuable", "block"])
 def test_the_bound_is_kept_and_no_page_is_lost(tmp_path: Path, when_full: str) -> None:
     names, network = words(PAGES), Network()
-    bound = 65_536
+    bound = 20_000
     outbox = {
         "retry_seconds": 0.05,
         "retry_max_seconds": 0.5,
@@ -95,7 +95,7 @@ def test_the_bound_is_kept_and_no_page_is_lost(tmp_path: Path, when_full: str) -
     }
     with fake_cloud(network.answer) as cloud:
         agent = device(tmp_path, cloud.url, outbox=outbox)
-        wide = ["bc" * 30 for _ in range(6)]  # heavy pages: some kilobytes to send
+        wide = ["bc" * 30 for _ in range(3)]  # heavy pages: some kilobytes to send
         with agent:
             agent.start()
             for name in names:

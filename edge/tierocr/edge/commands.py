@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tierocr.edge.inputs import STDIN, Input, expand, output_paths
 from tierocr.edge.outputs import write_whole
@@ -134,6 +132,8 @@ def demo(
     pack: Annotated[str, typer.Option(help="Pack of the demo's cloud.")] = "cloud-small",
 ) -> None:
     """Start a cloud on this machine, read the sample pages in two tiers, show what it changed."""
+    from rich.console import Console
+
     from tierocr.edge.demo import run_demo
 
     asyncio.run(run_demo(output, cloud_pack=pack, console=Console()))
@@ -227,10 +227,19 @@ def _complain(message: str) -> None:
 @contextlib.contextmanager
 def _progress(total: int) -> Iterator[Callable[[], None]]:
     """A bar on a terminal, nothing in a pipe or for a single input."""
-    console = Console(stderr=True)
-    if not console.is_terminal or total < 2:
+    if total < 2 or not sys.stderr.isatty():
         yield lambda: None
         return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    console = Console(stderr=True)
     columns = (TextColumn("reading"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=total)

@@ -114,7 +114,7 @@ class OutboxSettings(Section):
     is tried again. `history_*`: how long, and how many, finished documents are known again.
     """
 
-    max_bytes: int = Field(default=1024 * MIB, ge=64 * 1024)
+    max_bytes: int = Field(default=1024 * MIB, ge=4096)
     max_documents: int = Field(default=10_000, ge=1)
     when_full: WhenFull = "drop_oldest"
     expire_seconds: float = Field(default=7 * DAY, gt=0)

@@ -93,12 +93,11 @@ class Outbox:
         verdict = self._admission(content=len(data), crops=0, gain=0.0)
         if not verdict.admitted:
             return None
+        dropped = self._make_room(verdict.drop)
         with self._blobs.written(key, {}, data), self._database.transaction():
-            dropped = self._drop(verdict.drop, states.NO_ROOM)
             entry = self._documents.add(
                 self._new(arrival, key, sha256, now), original_bytes=len(data)
             )
-        self._blobs.forget_crops(e.id for e in dropped)
         return Kept(entry=entry, dropped=dropped)
 
     def next_received(self) -> tuple[Entry, bytes] | None:
@@ -140,15 +139,14 @@ class Outbox:
         if not verdict.refine:
             stored = stored.without_crops()
         kept = data if original else None
+        dropped = self._make_room(verdict.drop)
         with self._blobs.written(key, stored.crops, kept), self._database.transaction():
-            dropped = self._drop(verdict.drop, states.NO_ROOM)
             entry = known or self._documents.add(
                 self._new(arrival, key, sha256, now), original_bytes=original
             )
             entry = self._read(entry, planned, stored)
             if arrival.seen is not None:
                 self._seen.add(arrival.seen)
-        self._blobs.forget_crops(e.id for e in dropped)
         if spooled and not self._rules.keep_originals:
             self._blobs.forget_original(entry.id)
         return Kept(entry=entry, dropped=dropped)
@@ -373,6 +371,14 @@ class Outbox:
             load = replace(load, documents=load.documents - 1)
         held = self._documents.held()
         return admit(self._rules.bounds, load, held, content=content, crops=crops, gain=gain)
+
+    def _make_room(self, numbers: Iterable[int]) -> tuple[Entry, ...]:
+        """Give up the refinement of these before anything is written, so that the bound holds on
+        the disk at every moment.
+        """
+        return tuple(
+            self._give_up([self._documents.entry(number=n) for n in numbers], states.NO_ROOM)
+        )
 
     def _drop(self, numbers: Iterable[int], reason: str) -> tuple[Entry, ...]:
         """Give up the refinement of these, inside a transaction; their crops go afterwards."""
