@@ -31,6 +31,7 @@ def configure_logging(level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    logging.getLogger("watchfiles").setLevel(logging.WARNING)  # it tells of every change
 
 
 def event(
