@@ -40,12 +40,17 @@ def cut(pixels: Pixels, quad: Quad) -> Pixels:
     )
 
 
+def scaled_width(width: int, height: int, wanted: int) -> int:
+    """The width that goes with the height `wanted`, at least 1."""
+    return width if height == wanted else max(1, round(width * wanted / height))
+
+
 def scale_to_height(crop: Pixels, height: int) -> Pixels:
     """Resize to a height, keeping the aspect ratio; the width is at least 1."""
     h, w = crop.shape[:2]
     if h == height:
         return crop
-    width = max(1, round(w * height / h))
+    width = scaled_width(w, h, height)
     how = cv2.INTER_AREA if h > height else cv2.INTER_LINEAR
     return cv2.resize(crop, (width, height), interpolation=how)  # type: ignore[return-value]
 

@@ -14,7 +14,7 @@ from itertools import groupby
 import cv2
 import numpy as np
 
-from tierocr.shared.cropping import scale_to_height
+from tierocr.shared.cropping import scale_to_height, scaled_width
 from tierocr.shared.document import Classes, Floats, Pixels
 
 SPACE = " "
@@ -105,6 +105,12 @@ def prepare(crop: Pixels, facts: RecogniserFacts) -> Pixels:
     )
 
 
+def prepared_width(crop: Pixels, facts: RecogniserFacts) -> int:
+    """How wide `prepare` makes a crop, in columns, without doing it."""
+    height, width = crop.shape[:2]
+    return scaled_width(width, height, facts.height) + 2 * facts.end_padding
+
+
 def input_width(content_width: int, facts: RecogniserFacts) -> int:
     """The width bucket of a prepared crop: a function of the crop alone.
 
@@ -161,7 +167,7 @@ def decode(
     inner = max(1.0, content_width - 2.0 * facts.end_padding)
     glyphs = []
     for first, last, peak in _peaks(best, probability[:, 0]):
-        top, second = (float(p) for p in probability[peak])
+        top, second = probability[peak].tolist()
         left = (first * per_column - facts.end_padding) / inner
         right = ((last + 1) * per_column - facts.end_padding) / inner
         glyphs.append(
@@ -179,13 +185,16 @@ def decode(
 
 def _peaks(best: Classes, probability: Floats) -> list[tuple[int, int, int]]:
     """(first, last, strongest) column of each run of one class that is not the blank."""
-    edges = np.flatnonzero(np.diff(best)) + 1
-    starts = [0, *edges.tolist()]
-    stops = [*edges.tolist(), len(best)]
+    starts = np.concatenate(([0], np.flatnonzero(best[1:] != best[:-1]) + 1))
+    stops = np.append(starts[1:], len(best))
+    seen = best[starts] != 0
     return [
-        (start, stop - 1, start + int(probability[start:stop].argmax()))
-        for start, stop in zip(starts, stops, strict=True)
-        if best[start] != 0
+        (
+            start,
+            stop - 1,
+            start + int(probability[start:stop].argmax()) if stop > start + 1 else start,
+        )
+        for start, stop in zip(starts[seen].tolist(), stops[seen].tolist(), strict=True)
     ]
 
 

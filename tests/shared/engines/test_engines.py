@@ -91,6 +91,15 @@ def test_the_best_classes_are_those_of_the_whole_output(
     assert np.take_along_axis(whole, best.classes, axis=-1) == pytest.approx(wanted, abs=1e-6)
 
 
+def test_time_is_told_by_kind_of_layer(recogniser_file: Path) -> None:
+    batch = noise(4, 1, 48, 64, 3)
+    spent = openvino_engine.layer_seconds(
+        recogniser_file, replace(HALF, best=2), ONE_THREAD, batch, runs=2
+    )
+    assert any(kind.startswith("Convolution ") for kind in spent)
+    assert all(seconds >= 0 for seconds in spent.values()) and sum(spent.values()) > 0
+
+
 @pytest.mark.parametrize(
     ("runtime", "streams", "kept_shapes"),
     [("onnxruntime", 1, 0), ("openvino", 3, 0), ("openvino", 1, 2), ("openvino", 2, 1)],

@@ -6,8 +6,9 @@ little ink, and its readings are stitched. A crop's reading does not depend on i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from threading import Lock
 
 import numpy as np
@@ -24,6 +25,7 @@ from tierocr.shared.recognition import (
     decode,
     input_width,
     prepare,
+    prepared_width,
     to_batch,
 )
 
@@ -47,47 +49,53 @@ class Recogniser:
 
         Raises TierocrError when the engine fails.
         """
-        pieces: list[tuple[int, _Piece]] = []
-        for index, crop in enumerate(crops):
-            prepared = prepare(crop, self.facts)
-            pieces += [(index, piece) for piece in _split(prepared, self.facts)]
-        readings = self._read_prepared([piece.pixels for _, piece in pieces])
+        pieces = [(i, piece) for i, crop in enumerate(crops) for piece in self._pieces(crop)]
+        readings = self._read_pieces([piece for _, piece in pieces])
         parts: list[list[tuple[_Piece, Reading]]] = [[] for _ in crops]
         for (index, piece), reading in zip(pieces, readings, strict=True):
             parts[index].append((piece, reading))
         return [_stitch(part) for part in parts]
 
-    def _read_prepared(self, prepared: Sequence[Pixels]) -> list[Reading]:
-        widths = [input_width(p.shape[1], self.facts) for p in prepared]
+    def _pieces(self, crop: Pixels) -> list[_Piece]:
+        """A crop as a whole, to be scaled when its turn comes; or scaled and split."""
+        width = prepared_width(crop, self.facts)
+        if width > self.facts.max_width:
+            return _split(prepare(crop, self.facts), self.facts)
+        return [_Piece(partial(prepare, crop, self.facts), width, 0.0, 1.0, (0.0, 1.0))]
+
+    def _read_pieces(self, pieces: Sequence[_Piece]) -> list[Reading]:
+        widths = [input_width(piece.width, self.facts) for piece in pieces]
         groups = list(batches(widths, self.rules))
-        inputs = (
-            to_batch([prepared[i] for i in group], widths[group[0]], self.facts) for group in groups
+        inputs = (  # made while the device works on those before
+            to_batch([pieces[i].prepared() for i in group], widths[group[0]], self.facts)
+            for group in groups
         )
-        readings = [EMPTY] * len(prepared)
+        readings = [EMPTY] * len(pieces)
         with self._turn:
             for group, output in zip(groups, self.engine.run(inputs), strict=True):
                 assert output.classes is not None  # as `recogniser_network` asks
                 for row, i in enumerate(group):
-                    content = prepared[i].shape[1]
                     best = output.values[row], output.classes[row]
-                    readings[i] = decode(*best, content, widths[i], self.facts)
+                    readings[i] = decode(*best, pieces[i].width, widths[i], self.facts)
         return readings
 
 
 class _Piece:
-    """A part of a prepared crop: `pixels` with context; glyphs count between `keep` fractions of
-    it.
+    """A part of a crop, `width` columns when prepared, with context; glyphs count between `keep`
+    fractions of it.
     """
 
     def __init__(
         self,
-        pixels: Pixels,
+        prepared: Callable[[], Pixels],
+        width: int,
         start: float,
         end: float,
         keep: tuple[float, float],
         column: float = 0.0,
     ) -> None:
-        self.pixels, self.start, self.end, self.keep, self.column = pixels, start, end, keep, column
+        self.prepared, self.width = prepared, width
+        self.start, self.end, self.keep, self.column = start, end, keep, column
 
 
 def _split(prepared: Pixels, facts: RecogniserFacts) -> list[_Piece]:
@@ -95,8 +103,6 @@ def _split(prepared: Pixels, facts: RecogniserFacts) -> list[_Piece]:
     context.
     """
     width = prepared.shape[1]
-    if width <= facts.max_width:
-        return [_Piece(prepared, 0.0, 1.0, (0.0, 1.0))]
     context = facts.height
     count = -(-width // (facts.max_width - 4 * context))
     ink = prepared.astype(np.float32).std(axis=0).mean(axis=1)
@@ -117,7 +123,8 @@ def _split(prepared: Pixels, facts: RecogniserFacts) -> list[_Piece]:
         first = left + facts.end_padding
         pieces.append(
             _Piece(
-                prepared[:, left:right],
+                partial(_columns, prepared, left, right),
+                right - left,
                 left / whole,
                 (left + inner) / whole,
                 ((a - first) / inner, (b - first) / inner),
@@ -125,6 +132,10 @@ def _split(prepared: Pixels, facts: RecogniserFacts) -> list[_Piece]:
             )
         )
     return pieces
+
+
+def _columns(prepared: Pixels, left: int, right: int) -> Pixels:
+    return prepared[:, left:right]
 
 
 def _stitch(parts: list[tuple[_Piece, Reading]]) -> Reading:

@@ -19,20 +19,17 @@ _BESIDE = CJK_LETTERS + "》」』】）"
 _AFTER, _BEFORE = f"(?<=[{_BESIDE}])", f"(?=[{CJK_LETTERS}《「『【（])"
 _DOTS = r"(?:\.{3,}|。{3,}|[…⋯]+|[·・]{3,})"
 _HAN = "\u3007\u3400-\u4dbf\u4e00-\u9fff"
-_CHANGES = tuple(
-    (re.compile(pattern), sign)
-    for pattern, sign in (
-        (f"{_AFTER}{_DOTS}|{_DOTS}{_BEFORE}", "……"),
-        (rf"{_AFTER}(?:。。|。\.|\.。)(?![.。\d])", "。"),
-        (f"{_AFTER}[，,]{{2,}}|，[，,]+|,+，", "，"),
-        ("；[；;]+|;+；", "；"),
-        ("：[：:]+|:+：", "："),
-        ("、{2,}", "、"),
-        (f"(?<=[{CJK_LETTERS}])(?:-{{2,}}|[—―─]{{2,}})(?=[{CJK_LETTERS}])", "——"),
-        (f"(?<=[{_HAN}])[•‧∙⋅・･](?=[{_HAN}])", "·"),
-    )
+_CHANGES = (
+    (f"{_AFTER}{_DOTS}|{_DOTS}{_BEFORE}", "……"),
+    (rf"{_AFTER}(?:。。|。\.|\.。)(?![.。\d])", "。"),
+    (f"{_AFTER}[，,]{{2,}}|，[，,]+|,+，", "，"),
+    ("；[；;]+|;+；", "；"),
+    ("：[：:]+|:+：", "："),
+    ("、{2,}", "、"),
+    (f"(?<=[{CJK_LETTERS}])(?:-{{2,}}|[—―─]{{2,}})(?=[{CJK_LETTERS}])", "——"),
+    (f"(?<=[{_HAN}])[•‧∙⋅・･](?=[{_HAN}])", "·"),
 )
-_SINGLE = re.compile(
+_SINGLE = (
     rf"(?<![A-Za-z0-9'])'([{CJK_LETTERS}](?:[^'\n]*[{CJK_LETTERS}，。！？])?)'(?![A-Za-z0-9'])"
 )
 _STRAIGHT, _CURLY = '"＂', "“”"
@@ -57,14 +54,14 @@ def _once(line: str) -> str:
     return _pair_quotes(_replace(line, _SINGLE, r"‘\1’"))
 
 
-def _replace(line: str, pattern: re.Pattern[str], template: str) -> str:
+def _replace(line: str, pattern: str, template: str) -> str:
     spans = protected_spans(line)
 
     def change(match: re.Match[str]) -> str:
         kept = overlaps(spans, match.start(), match.end())
         return match.group() if kept else match.expand(template)
 
-    return pattern.sub(change, line)
+    return re.sub(pattern, change, line)  # compiled when first used, not at every start
 
 
 def _pair_quotes(line: str) -> str:
