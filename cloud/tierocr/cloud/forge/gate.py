@@ -16,14 +16,14 @@ from statistics import NormalDist
 
 from tierocr.shared.errors import TierocrError
 
-GENERATED_LINES = 16_000
+GENERATED_LINES = 32_000
 """How many generated lines the gate reads unless told otherwise.
 
 The bound lies about z * sqrt(q / n) above the true loss, where q is the share of lines on which the
-two artefacts disagree and z = 1.645. With q = 3 %, as a sound INT8 artefact of a small recogniser
-has, that is 0.45 points for 4,000 lines, which leaves no room under the limit of 0.5. At 16,000 it
-is 0.23: an artefact that truly loses 0.1 points passes nine times in ten, one that loses 0.2 seven
-times in ten, and one that loses 0.5 one time in twenty.
+two artefacts disagree and z = 1.645. With q = 2.5 %, as a sound INT8 artefact of a small recogniser
+has, that is 0.41 points for 4,000 lines, which leaves no room under the limit of 0.5. At 32,000 it
+is 0.15: an artefact that truly loses 0.2 points passes nearly always, one that loses 0.35 every
+second time, and one that loses 0.5 one time in twenty.
 """
 
 _STEPS = 60  # halvings of an interval of length 2: far below one line in any set

@@ -8,8 +8,8 @@ pytest.importorskip("nncf", reason="needs the extra quantise")
 import openvino as ov
 from openvino import opset13
 
-from tierocr.cloud.forge.quantise.clipping import narrowed
-from tierocr.cloud.forge.quantise.equalising import equalise
+from tierocr.cloud.forge.quantise.clipping import about_zero, narrowed
+from tierocr.cloud.forge.quantise.equalising import chosen, equalise
 from tierocr.cloud.forge.quantise.probing import Doubles, as_rows, find
 from tierocr.cloud.forge.quantise.rounding import compensated
 from tierocr.shared.document import Floats
@@ -63,24 +63,42 @@ def test_rows_are_what_one_output_sees(window: int, stride: int) -> None:
     np.testing.assert_allclose(as_rows(layer, x) @ weights.T, expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("strength", [0.3, 1.0])
-def test_equalised_channels_leave_the_answer_alone(strength: float) -> None:
-    network = convolution(4, 1, 1)
+def test_equalised_channels_leave_the_answer_alone() -> None:
+    network = convolution(4, 3, 1)
     scale = np.array([0.01, 1, 5, 80], dtype=np.float32).reshape(1, 4, 1, 1)
     tensors = [RANDOM.normal(size=(1, 4, 6, 10)).astype(np.float32) * scale for _ in range(3)]
     expected = answer(network, tensors[0])
-    equalise(network, ["layer"], tensors, strength)
+    equalise(network, ["layer"], tensors)
     np.testing.assert_allclose(answer(network, tensors[0]), expected, rtol=1e-4, atol=1e-4)
     divided = find(network, "layer").input_value(0).get_node()
     factors = divided.input_value(1).get_node().get_data() * scale
     assert factors.max() / factors.min() < 80 / 0.01
 
 
+def test_channels_are_equalised_as_far_as_it_helps() -> None:
+    narrow = np.ones((3, 2), dtype=np.float32)
+    rows = RANDOM.normal(size=(500, 2))
+    peaks = np.abs(rows).max(axis=0).astype(np.float32)
+    even = chosen(peaks, narrow, rows)
+    assert even[0] / even[1] == pytest.approx(1.0, rel=0.5)
+    wide = rows * (1, 100)  # and the weights make up for it: both channels count
+    weights = narrow * np.array([1, 0.01], dtype=np.float32)
+    factor = chosen(np.abs(wide).max(axis=0).astype(np.float32), weights, wide)
+    assert factor[1] > 10 * factor[0]
+
+
 def test_a_range_is_narrowed_for_rare_values_only() -> None:
-    values = np.linspace(-2, 10, 1000).astype(np.float64)
+    values = -2 + (np.arange(1000) + 0.5) * 12 / 1000
     rare = np.where(np.abs(values) < 1, 1000.0, 0.0) + (values > 9.9) * 1e-4
-    low, high = narrowed(values, rare, -2, 10, 255)
+    low, high = narrowed((-2, 10), rare, 255)
     assert high < 4 and low <= -0.9
-    low, high = narrowed(values, np.ones_like(values), -2, 10, 255)
+    low, high = narrowed((-2, 10), np.ones_like(values), 255)
     assert high > 9 and low < -1.7
     assert low / ((high - low) / 255) == pytest.approx(round(low / ((high - low) / 255)), abs=1e-6)
+
+
+def test_a_range_about_zero_stays_about_zero() -> None:
+    values = np.linspace(-1, 1, 1000)
+    counts = np.where(np.abs(values) < 0.3, 1000.0, 1e-4)
+    low, high = narrowed(about_zero(1.0), counts, 255, symmetric=True)
+    assert high < 0.5 and low == pytest.approx(-128 / 127 * high)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tierocr.cloud.forge.quantise import openvino_int8, qdq
+from tierocr.cloud.forge.quantise.levels import RoundedLayer, rounded_layers
 from tierocr.shared.document import Floats
 from tierocr.shared.models.manifest import Artefact, Network, Pack, digest
 from tierocr.shared.models.rewriting import BUILT
@@ -70,14 +71,36 @@ def make_for_openvino(
     return Made(network=network, runtime="openvino", file=file)
 
 
+def layers_for_tensorrt(
+    pack: Pack,
+    network: Network,
+    tensors: Sequence[Floats],
+    keep: Sequence[str],
+    note: Callable[[str], None] = lambda _: None,
+) -> list[RoundedLayer]:
+    """The layers of a network rounded for TensorRT, any release. Raises TierocrError
+    `model_invalid`.
+    """
+    original = openvino_int8.to_openvino(fp32_file(pack, network))
+    names = [n for n in openvino_int8.quantised_layers(original) if n not in keep]
+    quantised = openvino_int8.quantise(
+        original,
+        tensors,
+        keep,
+        lambda layer: note(f"rounding the {network}'s {layer}, signed"),
+        signed=True,
+    )
+    return rounded_layers(quantised, names)
+
+
 def make_for_tensorrt(
-    pack: Pack, network: Network, tensors: Sequence[Floats], target: str, folder: Path
+    pack: Pack, network: Network, layers: Sequence[RoundedLayer], target: str, folder: Path
 ) -> Made:
-    """Quantise a network for a release of TensorRT into `folder`. Raises TierocrError
+    """Write a network for a release of TensorRT into `folder`. Raises TierocrError
     `model_invalid`.
     """
     file = folder / f"{network}-int8-{target}.onnx"
-    quantised = qdq.quantise(fp32_file(pack, network), tensors, target)
+    quantised = qdq.quantise(fp32_file(pack, network), layers, target)
     file.write_bytes(quantised.SerializeToString(deterministic=True))
     return Made(network=network, runtime="tensorrt", file=file, target=target)
 

@@ -15,7 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from tierocr.cloud.forge.quantise import calibration
-from tierocr.cloud.forge.quantise.artefacts import Made, make_for_openvino, make_for_tensorrt
+from tierocr.cloud.forge.quantise.artefacts import (
+    Made,
+    layers_for_tensorrt,
+    make_for_openvino,
+    make_for_tensorrt,
+)
 from tierocr.cloud.forge.quantise.calibration import Source
 from tierocr.cloud.forge.quantise.checking import Checked, check
 from tierocr.cloud.forge.quantise.gating import isas
@@ -98,10 +103,11 @@ def _artefacts(pack: Pack, recipe: Recipe, folder: Path, note: Note) -> Iterator
         if "openvino" in recipe.runtimes:
             note(f"quantising the {network} for OpenVINO")
             yield make_for_openvino(pack, network, tensors, recipe.keep, folder, note)
-        if "tensorrt" in recipe.runtimes:
+        if "tensorrt" in recipe.runtimes and recipe.targets:
+            note(f"quantising the {network} for TensorRT")
+            layers = layers_for_tensorrt(pack, network, tensors, recipe.keep, note)
             for target in recipe.targets:
-                note(f"quantising the {network} for TensorRT, {target}")
-                yield make_for_tensorrt(pack, network, tensors, target, folder)
+                yield make_for_tensorrt(pack, network, layers, target, folder)
 
 
 def _tensors(pack: Pack, network: Network, source: Source) -> list[Floats]:

@@ -44,7 +44,7 @@ def check(
         beside = beside_fp32(pack, made, Path(place) / pack.name)
         limits = material.wanted.limits
         if made.network == "recogniser":
-            ways = gate_recogniser(beside, material.lines(), limits, note)
+            ways = gate_recogniser(beside, material.lines(), limits, material.read_exactly, note)
         else:
             ways = gate_detector(beside, material.pages(), limits, note)
     checked = Checked(made=made, ways=tuple(ways))

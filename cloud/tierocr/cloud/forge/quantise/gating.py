@@ -36,6 +36,11 @@ BATCHES = (1, 8)
 
 Note = Callable[[str], None]
 
+References = dict[tuple[Path, str], tuple[bool, ...]]
+"""What FP32 read exactly: by the file of lines and the instruction set. The same for every
+artefact of one network.
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
@@ -79,16 +84,19 @@ def beside_fp32(pack: Pack, made: Made, folder: Path) -> Path:
 
 
 def gate_recogniser(
-    pack: Path, sets: Sequence[LineSet], limits: GateLimits, note: Note
+    pack: Path, sets: Sequence[LineSet], limits: GateLimits, known: References, note: Note
 ) -> list[Way]:
     """One verdict for each instruction set and batch. FP32 reads once for each instruction set, in
-    the largest batch: its readings do not depend on their neighbours.
+    the largest batch: its readings do not depend on their neighbours. What is `known` of it is not
+    read again, what is read is added.
     """
     ways = []
     for isa in isas()[0]:
         note(f"reading in FP32 with {isa}")
-        largest = max(BATCHES)
-        reference = [_flags(pack, s, "f32", largest, isa) for s in sets]
+        for lines in sets:
+            if (lines.file, isa) not in known:
+                known[lines.file, isa] = _flags(pack, lines, "f32", max(BATCHES), isa)
+        reference = [known[lines.file, isa] for lines in sets]
         for batch in BATCHES:
             note(f"reading in INT8 with {isa}, batch {batch}")
             candidate = [_flags(pack, s, "int8", batch, isa) for s in sets]

@@ -72,6 +72,8 @@ class Material:
     def __init__(self, wanted: Wanted, scratch: Path, note: Callable[[str], None]) -> None:
         """`scratch` must stay for as long as the sets are used."""
         self.wanted, self._scratch, self._note = wanted, scratch, note
+        self.read_exactly: dict[tuple[Path, str], tuple[bool, ...]] = {}
+        """By the file of lines and the instruction set, what FP32 read exactly."""
         self._lines: list[LineSet] = []
         self._pages: PageSet | None = None
 

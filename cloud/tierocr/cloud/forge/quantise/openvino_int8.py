@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import re
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -34,14 +35,17 @@ from nncf.quantization.range_estimator import (
 from tierocr.cloud.forge.quantise.clipping import clip_ranges
 from tierocr.cloud.forge.quantise.equalising import equalise
 from tierocr.cloud.forge.quantise.folding import fold
-from tierocr.cloud.forge.quantise.probing import find, sees_one_pixel, weighted_layers
+from tierocr.cloud.forge.quantise.probing import (
+    find,
+    pads,
+    rounding_before,
+    sees_one_pixel,
+    weighted_layers,
+)
 from tierocr.cloud.forge.quantise.rounding import refine
 from tierocr.shared.document import Floats
 
 FLOAT_TYPES = ("GroupConvolution", "Multiply", "Add", "ReduceMean", "AvgPool")
-
-EQUALISED = 0.5
-"""How far channels are brought to one range; see `equalise`."""
 
 _PAYS = ("Convolution", "MatMul")
 _WHOLE_RANGE = RangeEstimatorParameters(
@@ -53,6 +57,7 @@ _WHOLE_RANGE = RangeEstimatorParameters(
     ),
 )
 _PEEKED = 60  # tensors that show the channels' ranges
+_BETWEEN_TAGS = re.compile(r">\s+<")  # a fifth of the file
 _NAME = "network.onnx"  # the same name for every network: it is recorded in the artefact
 
 
@@ -71,16 +76,20 @@ def quantise(
     tensors: Sequence[Floats],
     keep: Sequence[str] = (),
     tick: Callable[[str], None] = lambda _: None,
+    *,
+    signed: bool = False,
 ) -> ov.Model:
     """The network in INT8, calibrated on `tensors`; the layers named in `keep` stay as they are.
 
-    `tick` is told each layer whose weights are being rounded.
+    `tick` is told each layer whose weights are being rounded. `signed`: what signed levels
+    without zero points can be made of, as TensorRT wants them: weights use all of INT8, and a layer
+    that pads its input has a range about zero.
     """
     nncf.set_log_level(logging.ERROR)
     layers = [name for name in quantised_layers(network) if name not in keep]
     exact = network.clone()
     inner = [name for name in layers if not _sees_pixels(find(exact, name))]
-    equalise(exact, inner, tensors[:_PEEKED], EQUALISED)
+    equalise(exact, inner, tensors[:_PEEKED])
     unquantised = [name for name in weighted_layers(exact) if name not in layers]
     with contextlib.redirect_stdout(io.StringIO()):  # its progress bar, also into a pipe
         result = nncf.quantize(
@@ -92,12 +101,14 @@ def quantise(
                 types=list(FLOAT_TYPES), names=unquantised, validate=False
             ),
             advanced_parameters=AdvancedQuantizationParameters(
-                overflow_fix=OverflowFix.ENABLE,
+                overflow_fix=OverflowFix.DISABLE if signed else OverflowFix.ENABLE,
                 disable_bias_correction=True,  # `refine` does it
                 activations_range_estimator_params=_WHOLE_RANGE,
             ),
         )
-    clip_ranges(result, tensors[:_PEEKED])
+    about_zero = [n for n in layers if signed and pads(result, n)]
+    steps = [rounding_before(find(result, name)).get_friendly_name() for name in about_zero]
+    clip_ranges(result, tensors[:_PEEKED], symmetric=steps)
     refine(result, exact, layers, tensors, tick)
     return result
 
@@ -111,6 +122,8 @@ def save(network: ov.Model, file: Path) -> tuple[Path, Path]:
         if kind == "Constant" or (counted and op.get_friendly_name().startswith(f"{kind}_")):
             op.set_friendly_name(f"{kind}_at_{place}")
     ov.save_model(network, file, compress_to_fp16=False)
+    text = file.read_text(encoding="utf-8")
+    file.write_text(_BETWEEN_TAGS.sub("><", text), encoding="utf-8", newline="\n")
     return file, file.with_suffix(".bin")
 
 

@@ -20,6 +20,7 @@ MOST_ROWS = 8192
 """Samples that one tensor gives to a layer's statistics, about."""
 
 _GROUP = 8
+_MOVES_ONLY = ("Transpose", "Reshape", "Squeeze", "Unsqueeze")
 
 WEIGHTED = ("Convolution", "GroupConvolution", "ConvolutionBackpropData", "MatMul")
 
@@ -46,6 +47,22 @@ def sees_one_pixel(convolution: ov.Node) -> bool:
     if shape.rank.get_length() != 4:
         return False
     return all(shape[axis].is_static and shape[axis] == 1 for axis in (2, 3))
+
+
+def pads(network: ov.Model, name: str) -> bool:
+    """Whether a layer puts zeros around its input."""
+    attributes = find(network, name).get_attributes()
+    return any([*attributes.get("pads_begin", ()), *attributes.get("pads_end", ())])
+
+
+def rounding_before(layer: ov.Node) -> ov.Node:
+    """The rounding step of a layer's input. Raises ValueError when it has none."""
+    node = layer.input_value(0).get_node()
+    while node.get_type_name() in _MOVES_ONLY:
+        node = node.input_value(0).get_node()
+    if node.get_type_name() != "FakeQuantize":
+        raise ValueError(f"{layer.get_friendly_name()} is given unrounded values")
+    return node
 
 
 def inputs_of(

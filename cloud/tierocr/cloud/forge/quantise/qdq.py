@@ -1,31 +1,28 @@
 """INT8 for TensorRT: an ONNX file with QuantizeLinear and DequantizeLinear around the layers.
 
-Symmetric int8 throughout, weights by channel, activations by the moving average of what calibration
-saw (Jacob et al., "Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-
-Only Inference", 2018, 3.1). TensorRT 8.6 takes opset 17 in FP32; TensorRT 10 takes types literally,
-so what is not INT8 is written as FP16, whose scales need opset 19.
+Signed int8 without zero points throughout, weights by channel. Levels, equalised channels and
+rounded weights are those that the scheme for OpenVINO finds; here they are written into the ONNX
+network, and what lies lopsided about zero is shifted there first. TensorRT 8.6 takes opset 17 in
+FP32; TensorRT 10 takes types literally, so what is not INT8 is written as FP16, whose scales need
+opset 19.
 """
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-from onnx import numpy_helper, version_converter
-from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+from numpy.typing import NDArray
+from onnx import helper, numpy_helper, version_converter
 from onnxruntime.transformers.float16 import convert_float_to_float16
 
 from tierocr.cloud.forge.quantise.folding import fold
-from tierocr.shared.document import Floats
+from tierocr.cloud.forge.quantise.levels import RoundedLayer
 from tierocr.shared.errors import TierocrError
-
-MOVING_AVERAGE = 0.1
-"""Weight of the newest sample."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,50 +36,108 @@ class Form:
 
 TARGETS = {"trt8": Form(opset=17, ir=8, half=False), "trt10": Form(opset=19, ir=9, half=True)}
 
-_QUANTISED = ("Conv", "MatMul", "ConvTranspose")
-_MEANS = ("ReduceMean", "GlobalAveragePool")
 _MEAN_AXES_BECOME_INPUT = 18  # the opset from which TensorRT 8.6 would average over everything
 
 
-def quantise(model: Path, tensors: Sequence[Floats], target: str) -> onnx.ModelProto:
-    """An FP32 ONNX file in INT8 for "trt8" or "trt10". Raises TierocrError `model_invalid` when the
-    result has something in it that this release would refuse or misread.
+def quantise(model: Path, layers: Sequence[RoundedLayer], target: str) -> onnx.ModelProto:
+    """An FP32 ONNX file in INT8 for "trt8" or "trt10", its `layers` rounded as given. Raises
+    TierocrError `model_invalid` when the result has something in it that this release would refuse
+    or misread.
     """
     form = TARGETS[target]
     network = onnx.load(model)
     fold(network)
     network = version_converter.convert_version(network, form.opset)
-    with tempfile.TemporaryDirectory() as scratch:
-        before, after = Path(scratch) / "before.onnx", Path(scratch) / "after.onnx"
-        onnx.save(network, before)
-        quantize_static(
-            before,
-            after,
-            _Reader(network.graph.input[0].name, tensors),
-            quant_format=QuantFormat.QDQ,
-            op_types_to_quantize=list(_QUANTISED),
-            per_channel=True,
-            activation_type=QuantType.QInt8,
-            weight_type=QuantType.QInt8,
-            nodes_to_exclude=_left_out(network.graph),
-            extra_options={
-                "ActivationSymmetric": True,
-                "WeightSymmetric": True,
-                "QuantizeBias": False,
-                # a step behind a layer would come before its activation, and before the softmax
-                "OpTypesToExcludeOutputQuantization": list(_QUANTISED),
-                "CalibMovingAverage": True,
-                "CalibMovingAverageConstant": MOVING_AVERAGE,
-            },
-        )
-        result = onnx.load(after)
+    graph = _Graph(network.graph)
+    for layer in layers:
+        graph.round(layer)
+    graph.drop_unused_constants()
     if form.half:
-        result = convert_float_to_float16(result, keep_io_types=True, disable_shape_infer=True)
-        _sort(result.graph)  # it appends the casts of the inputs
-    result.ir_version = form.ir
-    del result.graph.value_info[:]  # shapes of the calibration's batches
-    check(result, form)
-    return result
+        network = convert_float_to_float16(network, keep_io_types=True, disable_shape_infer=True)
+        _sort(network.graph)  # it appends the casts of the inputs
+    network.ir_version = form.ir
+    del network.graph.value_info[:]  # shapes of another network
+    check(network, form)
+    return network
+
+
+class _Graph:
+    """A graph whose layers get rounding steps one by one."""
+
+    def __init__(self, graph: onnx.GraphProto) -> None:
+        self.graph = graph
+        self.constants = {c.name: c for c in graph.initializer}
+        self.nodes = {n.name: n for n in graph.node}
+
+    def round(self, layer: RoundedLayer) -> None:
+        """Put the steps before a layer, and its rounded weights and corrected bias into it."""
+        node = self.nodes[layer.name]
+        new = list(self._given(node, layer)) + [self._weights(node, layer)]
+        place = list(self.graph.node).index(node)
+        for offset, added in enumerate(new):
+            self.graph.node.insert(place + offset, added)
+        if layer.bias is not None:
+            self._correct_bias(node, layer.bias)
+
+    def _given(self, node: onnx.NodeProto, layer: RoundedLayer) -> list[onnx.NodeProto]:
+        """Equalising, quantising and dequantising of what the layer is given."""
+        name, new, value = layer.name, [], node.input[0]
+        if layer.factor is not None:
+            rank = (-1, 1, 1) if node.op_type == "Conv" else (-1,)
+            factor = self._constant(f"{name}/factor", layer.factor.reshape(rank))
+            new.append(helper.make_node("Mul", [value, factor], [f"{name}/equal"], f"{name}/Mul"))
+            value = f"{name}/equal"
+        if layer.shift:
+            shift = self._constant(f"{name}/shift", np.array(layer.shift, dtype=np.float32))
+            new.append(helper.make_node("Sub", [value, shift], [f"{name}/shifted"], f"{name}/Sub"))
+            value = f"{name}/shifted"
+        step = self._constant(f"{name}/step", np.array(layer.step, dtype=np.float32))
+        zero = self._constant(f"{name}/zero", np.array(0, dtype=np.int8))
+        for kind, result in (("QuantizeLinear", "whole"), ("DequantizeLinear", "rounded")):
+            result = f"{name}/{result}"
+            new.append(helper.make_node(kind, [value, step, zero], [result], f"{name}/{kind}"))
+            value = result
+        node.input[0] = value
+        return new
+
+    def _weights(self, node: onnx.NodeProto, layer: RoundedLayer) -> onnx.NodeProto:
+        """What turns the layer's whole numbers into weights."""
+        name, whole, axis = layer.name, layer.whole, 0
+        if node.op_type == "MatMul":  # (inputs, outputs) here
+            whole, axis = whole.T, 1
+        shape = tuple(self.constants[node.input[1]].dims)
+        if whole.shape != shape:
+            raise TierocrError("model_invalid", f"{name} has weights of another shape: {shape}")
+        given = [
+            self._constant(f"{name}/weights", np.ascontiguousarray(whole)),
+            self._constant(f"{name}/weight steps", layer.weight_steps.astype(np.float32)),
+            self._constant(f"{name}/weight zeros", np.zeros(len(layer.weight_steps), np.int8)),
+        ]
+        node.input[1] = f"{name}/rounded weights"
+        return helper.make_node(
+            "DequantizeLinear", given, [node.input[1]], f"{name}/Dequantize weights", axis=axis
+        )
+
+    def _correct_bias(self, node: onnx.NodeProto, bias: NDArray[np.float32]) -> None:
+        if node.op_type == "Conv":
+            del node.input[2:]
+            node.input.append(self._constant(f"{node.name}/bias", bias))
+            return
+        addition = next(n for n in self.graph.node if node.output[0] in n.input)
+        index = next(i for i, value in enumerate(addition.input) if value in self.constants)
+        old = numpy_helper.to_array(self.constants[addition.input[index]])
+        addition.input[index] = self._constant(f"{node.name}/bias", bias.reshape(old.shape))
+
+    def _constant(self, name: str, values: NDArray[Any]) -> str:
+        self.graph.initializer.append(numpy_helper.from_array(values, name))
+        return name
+
+    def drop_unused_constants(self) -> None:
+        """Forget the weights that were rounded."""
+        used = {value for node in self.graph.node for value in node.input}
+        kept = [c for c in self.graph.initializer if c.name in used]
+        del self.graph.initializer[:]
+        self.graph.initializer.extend(kept)
 
 
 def _sort(graph: onnx.GraphProto) -> None:
@@ -129,32 +184,3 @@ def _rounding_faults(node: onnx.NodeProto, constants: dict[str, Any]) -> list[st
     if np.any(numpy_helper.to_array(zero)):
         faults.append(f"{node.name} has a zero point that is not 0")
     return faults
-
-
-def _left_out(graph: onnx.GraphProto) -> list[str]:
-    """Depthwise convolutions, and those that see only a global mean."""
-    made_by = {name: node for node in graph.node for name in node.output}
-    names = []
-    for node in graph.node:
-        groups = {a.name: a.i for a in node.attribute}.get("group", 1)
-        if node.op_type == "Conv" and (groups > 1 or _sees_a_mean(node, made_by)):
-            names.append(node.name)
-    return names
-
-
-def _sees_a_mean(node: onnx.NodeProto, made_by: dict[str, onnx.NodeProto]) -> bool:
-    before = made_by.get(node.input[0])
-    while before is not None and before.op_type in ("Relu", "Conv"):
-        before = made_by.get(before.input[0])
-    return before is not None and before.op_type in _MEANS
-
-
-class _Reader(CalibrationDataReader):  # type: ignore[misc]  # untyped base
-    """Hands the tensors out one by one."""
-
-    def __init__(self, name: str, tensors: Sequence[Floats]) -> None:
-        self._feeds: Iterator[dict[str, Floats]] = iter([{name: t} for t in tensors])
-
-    def get_next(self) -> dict[str, Floats] | None:
-        """The next input, None at the end."""
-        return next(self._feeds, None)

@@ -120,23 +120,25 @@ def _levels(layer: ov.Node) -> tuple[Doubles, int, Callable[[Doubles], None]]:
 
 def _correct_bias(layer: ov.Node, exact: ov.Node, left: Doubles) -> None:
     """Add what is left to the bias that FP32 adds after the layer."""
-    addition, before = _addition(layer), _addition(exact)
+    addition, before = addition_of(layer), addition_of(exact)
     if addition is None or before is None:
         return
-    index = _constant_input(addition)
-    bias = np.asarray(before.input_value(_constant_input(before)).get_node().get_data())
+    index = constant_input(addition)
+    bias = np.asarray(before.input_value(constant_input(before)).get_node().get_data())
     axis = 1 if bias.ndim == 4 else bias.ndim - 1
     shape = [-1 if a == axis else 1 for a in range(bias.ndim)]
     corrected = np.ascontiguousarray((bias + left.reshape(shape)).astype(np.float32))
     addition.input(index).replace_source_output(ov.op.Constant(corrected).output(0))
 
 
-def _addition(layer: ov.Node) -> ov.Node | None:
+def addition_of(layer: ov.Node) -> ov.Node | None:
+    """The addition of a bias that alone uses a layer, None where there is none."""
     users = [user.get_node() for user in layer.output(0).get_target_inputs()]
-    biased = [u for u in users if u.get_type_name() == "Add" and _constant_input(u) >= 0]
+    biased = [u for u in users if u.get_type_name() == "Add" and constant_input(u) >= 0]
     return biased[0] if len(users) == 1 and biased else None
 
 
-def _constant_input(addition: ov.Node) -> int:
+def constant_input(addition: ov.Node) -> int:
+    """Which input of an addition is a constant, -1 for none."""
     kinds = [addition.input_value(i).get_node().get_type_name() for i in (0, 1)]
     return kinds.index("Constant") if "Constant" in kinds else -1
