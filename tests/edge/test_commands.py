@@ -216,6 +216,17 @@ def test_unsure_lines_are_refined(run: Run, scans: Path, monkeypatch: pytest.Mon
     assert sent == [None, "Bearer from the environment", "Bearer from a file"]
 
 
+def test_what_must_not_leave_does_not(run: Run, scans: Path) -> None:
+    Path("edge.yaml").write_text("privacy: {labels: [Invoice]}\n")
+    with fake_cloud(right) as cloud:
+        sent = ("--cloud", cloud.url, *EVERYTHING, *ONNX)
+        assert run("read", "scans/a.png", "--privacy", "edge.yaml", *sent).out == "Invoice\n"
+        assert cloud.calls == []
+    Path("edge.yaml").write_text("privacy: {label: [Invoice]}\n")
+    said = run("read", "scans/a.png", "--privacy", "edge.yaml", *ONNX)
+    assert said.code == 2 and "did you mean privacy.labels" in said.err
+
+
 @pytest.mark.parametrize("options", [("--offline",), ("--max-share", "0"), ("--threshold", "0")])
 def test_nothing_is_sent(
     run: Run, scans: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]

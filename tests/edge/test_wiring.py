@@ -117,3 +117,11 @@ def test_files_that_cannot_be_read_go_below_the_state(tmp_path: Path) -> None:
     found = settings(tmp_path)
     (watch,) = found.sources.watch
     assert folder_settings(found, watch).quarantine == tmp_path / "state" / "quarantine" / "in"
+
+
+def test_rules_for_a_source_that_is_not_there_are_refused(tmp_path: Path) -> None:
+    def privacy(source: str) -> dict[str, Any]:
+        return {"sources": [{"source": source, "allow": "never"}]}
+
+    check(settings(tmp_path, privacy=privacy("in")))
+    assert "there are: in" in problems(settings(tmp_path, privacy=privacy("inn")))

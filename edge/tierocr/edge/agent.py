@@ -21,13 +21,13 @@ from tierocr.edge.breaker import Breaker
 from tierocr.edge.courier import Courier
 from tierocr.edge.disk import Disk
 from tierocr.edge.intake import ReadingIntake
-from tierocr.edge.leaving import Leave, plain_lines
 from tierocr.edge.logs import event
 from tierocr.edge.notify import READY, STOPPING, WATCHDOG, Notifier
 from tierocr.edge.outbox.outbox import Outbox
 from tierocr.edge.outbox.states import NOT_SENT, Entry
 from tierocr.edge.outbox.threaded import ThreadedOutbox
 from tierocr.edge.outbox.values import Status
+from tierocr.edge.privacy.painting import guarded_lines
 from tierocr.edge.refining import Refiner
 from tierocr.edge.sender import Retries, Sender
 from tierocr.edge.settings import EdgeSettings
@@ -55,16 +55,12 @@ _IDLE_LOOK = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doors:
-    """What the agent takes from the process that it runs in; tests hand in their own.
-
-    `leave`: what may leave of a page (see `leaving`).
-    """
+    """What the agent takes from the process that it runs in; tests hand in their own."""
 
     stdin: BinaryIO
     stdout: BinaryIO
     environ: Mapping[str, str]
     disk: Disk
-    leave: Leave = plain_lines
 
 
 def process_doors() -> Doors:
@@ -92,7 +88,8 @@ class Agent:
             now=time.time(),
         )
         self._outbox = ThreadedOutbox(outbox)
-        planner = Planner(settings.cloud.policy, doors.leave) if self._address else None
+        leave = guarded_lines(settings.privacy.rules_of)
+        planner = Planner(settings.cloud.policy, leave) if self._address else None
         self._reader = TieredReader(
             reader,
             options=ReadOptions(

@@ -30,6 +30,7 @@ from tierocr.shared.ocr.tune import AUTO, open_tuned
 from tierocr.shared.text.rules import NAMES, check_names
 
 if TYPE_CHECKING:
+    from tierocr.edge.leaving import Leave
     from tierocr.edge.refining import CloudAddress, Refiner
 
 URL_VARIABLE = "TIEROCR_CLOUD__URL"
@@ -80,6 +81,10 @@ def read(
     bytes_per_page: Annotated[
         int, typer.Option(min=0, help="Bytes of crops per page in the long run.")
     ] = _DEFAULT.bytes_per_page,
+    privacy: Annotated[
+        Path | None,
+        typer.Option(help="Settings file whose section `privacy` says what never leaves."),
+    ] = None,
     pack: Annotated[str, typer.Option(help="Model pack that reads here.")] = "edge-tiny",
     runtime: Annotated[str, typer.Option(help="openvino or onnxruntime.")] = "openvino",
     precision: Annotated[
@@ -119,6 +124,7 @@ def read(
         policy=RoutingPolicy(
             threshold=threshold, max_share=max_share, bytes_per_page=bytes_per_page
         ),
+        leave=_door(privacy),
     )
     reader = open_tuned(pack, runtime=runtime, precision=precision)
     failed = asyncio.run(_run(job, reader=reader, address=address, options=options))
@@ -271,6 +277,20 @@ def _address(url: str | None, token_file: Path | None, deadline: float) -> Cloud
         except OSError as error:
             raise TierocrError("config_invalid", f"cannot read {token_file}") from error
     return CloudAddress(url=url, token=token, deadline=deadline)
+
+
+def _door(file: Path | None) -> Leave:
+    """What may leave, by the section `privacy` of a settings file of the agent."""
+    from tierocr.edge.leaving import plain_lines
+
+    if file is None:
+        return plain_lines
+    from tierocr.edge.privacy.painting import guarded_lines
+    from tierocr.edge.settings import EdgeSettings
+    from tierocr.shared.settings import load_settings
+
+    settings = load_settings(EdgeSettings, file=file, environ={}, overrides={})
+    return guarded_lines(settings.privacy.rules_of)
 
 
 def _with_tls(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import cv2
+import numpy as np
 
 from tierocr.shared.cropping import cut, shrink_to_height
 from tierocr.shared.document import Line, Pixels, Quad
@@ -21,6 +22,15 @@ MAX_HEIGHT = 96
 
 MAX_WIDTH = 16_383
 """WebP can hold no more; a longer line is shrunk further."""
+
+LOSSLESS = 101
+"""What OpenCV takes for a quality of WebP that changes no pixel."""
+
+FILL = 255
+"""What is painted over what must not be seen: the colour of paper."""
+
+PAGE_SIDE = 3_000
+"""A whole page that leaves is made smaller until no side is longer."""
 
 MARGIN = 0.1
 """Page content kept around the line on every side, in line heights."""
@@ -38,9 +48,9 @@ class Crop:
     text: str | None = None
 
 
-def encode_line(pixels: Pixels, line: Line) -> Crop:
-    """Cut a line with its margin and encode it. Raises TierocrError `internal` if encoding
-    fails.
+def encode_line(pixels: Pixels, line: Line, cover: Pixels | None = None) -> Crop:
+    """Cut a line with its margin and encode it. `cover`: (H, W) uint8 like the page, not 0 where
+    it must not be seen. Raises TierocrError `internal` if encoding fails.
     """
     height = quad_size(line.region.quad)[1]
     margin = MARGIN * height
@@ -48,9 +58,36 @@ def encode_line(pixels: Pixels, line: Line) -> Crop:
     cropped = cut(pixels, quad)
     fitting = max(1, cropped.shape[0] * MAX_WIDTH // cropped.shape[1])
     sent = shrink_to_height(cropped, min(MAX_HEIGHT, fitting))
-    ok, encoded = cv2.imencode(f".{FORMAT}", sent, [cv2.IMWRITE_WEBP_QUALITY, QUALITY])
+    hidden = None
+    if cover is not None:
+        hidden = shrink_to_height(cut(cover, quad), min(MAX_HEIGHT, fitting))
+    return Crop(
+        quad=quad,
+        image=_encoded(sent, hidden),
+        margin=margin * sent.shape[0] / cropped.shape[0],
+    )
+
+
+def encode_page(pixels: Pixels, cover: Pixels) -> bytes:
+    """A whole page, made smaller if need be; `cover` as with `encode_line`."""
+    height, width = pixels.shape[:2]
+    fitting = (
+        height if max(height, width) <= PAGE_SIDE else height * PAGE_SIDE // max(height, width)
+    )
+    fitting = max(1, fitting)
+    return _encoded(shrink_to_height(pixels, fitting), shrink_to_height(cover, fitting))
+
+
+def _encoded(picture: Pixels, hidden: Pixels | None) -> bytes:
+    """`hidden`: not 0 wherever a pixel has anything of what must not be seen. Painting over it
+    must survive the encoding, which is why nothing may be lost then.
+    """
+    quality = QUALITY
+    if hidden is not None and hidden.any():
+        picture = picture.copy()
+        picture[cv2.dilate(hidden, np.ones((3, 3), dtype=np.uint8)) > 0] = FILL
+        quality = LOSSLESS
+    ok, encoded = cv2.imencode(f".{FORMAT}", picture, [cv2.IMWRITE_WEBP_QUALITY, quality])
     if not ok:
         raise TierocrError("internal", "a crop could not be encoded")
-    return Crop(
-        quad=quad, image=encoded.tobytes(), margin=margin * sent.shape[0] / cropped.shape[0]
-    )
+    return encoded.tobytes()

@@ -12,12 +12,14 @@ from collections.abc import Callable, Sequence
 from tierocr.edge.crops import Crop, encode_line
 from tierocr.shared.document import Line, Pixels
 
-Leave = Callable[[Pixels, Sequence[Line], Sequence[int]], dict[int, Crop]]
-"""Page pixels (upright), all lines of the page, indices of those planned -> what may leave, by
-index. A line without an entry stays.
+Leave = Callable[[Pixels, Sequence[Line], Sequence[int], str], dict[int, Crop]]
+"""Page pixels (upright), all lines of the page, indices of those planned, name of the source ->
+what may leave, by index. A line without an entry stays.
 """
 
 
-def plain_lines(pixels: Pixels, lines: Sequence[Line], planned: Sequence[int]) -> dict[int, Crop]:
+def plain_lines(
+    pixels: Pixels, lines: Sequence[Line], planned: Sequence[int], source: str
+) -> dict[int, Crop]:
     """Every planned line as it is. Raises TierocrError `internal` if encoding fails."""
     return {i: encode_line(pixels, lines[i]) for i in planned}

@@ -10,12 +10,14 @@ pages leave over.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from tierocr.shared.document import TEXT_LAYER, Line
 
 SURE, UNSURE, OVER_SHARE, OVER_BYTES = "sure", "unsure", "over_share", "over_bytes"
+STAYS = "stays"
+"""A rule about what must not leave the device forbids it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +87,16 @@ def allowed_bytes(policy: RoutingPolicy, spent: Spent) -> int:
 
 
 def plan(
-    lines: Sequence[Line], sizes: Mapping[int, int], policy: RoutingPolicy, spent: Spent
+    lines: Sequence[Line],
+    sizes: Mapping[int, int],
+    policy: RoutingPolicy,
+    spent: Spent,
+    stay: Collection[int] = (),
 ) -> RoutingPlan:
     """Choose among the candidates whose crops were encoded.
 
     `sizes`: encoded bytes by line index; a candidate without a size was cut off by the share
-    already.
+    already, or is one of `stay`, which must not leave.
     """
     budget = allowed_bytes(policy, spent)
     allowed = allowed_lines(len(lines), policy, spent)
@@ -98,7 +104,9 @@ def plan(
     refine: list[int] = []
     for i in candidates(lines, policy):
         size = sizes.get(i)
-        if size is None or len(refine) >= allowed:
+        if i in stay:
+            reasons[i] = STAYS
+        elif size is None or len(refine) >= allowed:
             reasons[i] = OVER_SHARE
         elif size > budget:
             reasons[i] = OVER_BYTES

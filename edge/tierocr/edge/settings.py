@@ -13,6 +13,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 
 from tierocr.edge.outbox.choices import Bounds, WhenFull
 from tierocr.edge.outbox.values import Rules
+from tierocr.edge.privacy.settings import PrivacySettings
 from tierocr.edge.routing import RoutingPolicy
 from tierocr.edge.sources.waking import Watch
 from tierocr.edge.sources.watching import Processed, WatchRules
@@ -252,6 +253,7 @@ class EdgeSettings(Section):
     state: StateSettings = StateSettings()
     reading: ReadingSettings = ReadingSettings()
     cloud: CloudSettings = CloudSettings()
+    privacy: PrivacySettings = PrivacySettings()
     outbox: OutboxSettings = OutboxSettings()
     sources: SourceSettings = SourceSettings()
     sinks: SinkSettings = SinkSettings()

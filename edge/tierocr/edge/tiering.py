@@ -40,11 +40,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """How inputs are read: limits, whether a file's own text is used, what may be sent."""
+    """How inputs are read: limits, whether a file's own text is used, what is sent, and the door
+    through which it leaves.
+    """
 
     limits: Limits = field(default_factory=Limits)
     text_layer: bool = False
     policy: RoutingPolicy = field(default_factory=RoutingPolicy)
+    leave: Leave = plain_lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,13 +98,16 @@ class Planner:
         self._policy, self._leave = policy, leave
         self.spent = spent or Spent()
 
-    def plan(self, image: PageImage, page: Page) -> PlannedPage:
-        """Encode what may leave and choose among it; books what will be spent."""
+    def plan(self, image: PageImage, page: Page, source: str = "") -> PlannedPage:
+        """Encode what may leave and choose among it; books what will be spent. `source`: where the
+        page came from.
+        """
         allowed = allowed_lines(len(page.lines), self._policy, self.spent)
         chosen = candidates(page.lines, self._policy)[:allowed]
-        crops = self._leave(upright(image, page), page.lines, chosen)
+        crops = self._leave(upright(image, page), page.lines, chosen, source)
         sizes = {i: len(crop.image) for i, crop in crops.items()}
-        routing = plan(page.lines, sizes, self._policy, self.spent)
+        stay = frozenset(i for i in chosen if i not in crops)
+        routing = plan(page.lines, sizes, self._policy, self.spent, stay)
         self.spent = routing.spent
         return planned_page(page, routing, crops)
 
@@ -125,7 +131,7 @@ class TieredReader:
         """
         options = options or ReadOptions()
         self._refiner = refiner
-        self._planner = planner or (Planner(options.policy) if refiner else None)
+        self._planner = planner or (Planner(options.policy, options.leave) if refiner else None)
         self._booking = asyncio.Lock()  # from looking at what was spent to booking what will be
         self._paging = PageReader(reader, options.limits, text_layer=options.text_layer)
 
@@ -164,9 +170,9 @@ class TieredReader:
             refinements=tuple(refinements),
         )
 
-    async def read_here(self, data: bytes, name: str) -> PlannedDocument:
+    async def read_here(self, data: bytes, name: str, source: str = "") -> PlannedDocument:
         """Read one input on the edge alone, and plan what may be sent later; otherwise like
-        `read`.
+        `read`. `source`: where it came from, as rules about what may leave name it.
         """
         read: list[ReadPage] = []
         planned: list[PlannedPage] = []
@@ -175,7 +181,7 @@ class TieredReader:
             read.append(page)
             planned.append(plan)
 
-        failure = await self._each_page(data, keep)
+        failure = await self._each_page(data, keep, source)
         document = document_of(
             name=name,
             sha256=hashlib.sha256(data).hexdigest(),
@@ -196,23 +202,23 @@ class TieredReader:
         return PlannedDocument(document=document, pages=())
 
     async def _each_page(
-        self, data: bytes, then: Callable[[ReadPage, PlannedPage], None]
+        self, data: bytes, then: Callable[[ReadPage, PlannedPage], None], source: str = ""
     ) -> Failure | None:
         """Read and plan page by page; returns why there are no more, if that is a failure."""
         try:
             async for page in self._paging.pages(data):
-                then(without_image(page), await self._plan(page))
+                then(without_image(page), await self._plan(page, source))
         except TierocrError as error:
             if error.code == "internal":
                 raise
             return Failure(code=error.code, message=error.message)
         return None
 
-    async def _plan(self, read: ReadPage) -> PlannedPage:
+    async def _plan(self, read: ReadPage, source: str) -> PlannedPage:
         if self._planner is None or read.image is None or not read.page.lines:
             return PlannedPage(page=read.page)
         async with self._booking:
-            return await self._paging.work(self._planner.plan, read.image, read.page)
+            return await self._paging.work(self._planner.plan, read.image, read.page, source)
 
     async def _refined(self, planned: PlannedPage, sha256: str) -> Refinement:
         if self._refiner is None:

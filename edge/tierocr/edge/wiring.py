@@ -18,6 +18,7 @@ from tierocr.edge.sinks.folder import FolderSink
 from tierocr.edge.sinks.stdout import Stdout
 from tierocr.edge.sinks.webhook import Webhook
 from tierocr.edge.sources.folder import FolderSettings
+from tierocr.edge.sources.stdin import STDIN
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.export import FORMATS, PICTURE_FORMATS
 
@@ -26,7 +27,12 @@ QUARANTINE = "quarantine"
 
 def check(settings: EdgeSettings) -> None:
     """Raise TierocrError `config_invalid`, one problem a line, unless all can work together."""
-    problems = [*_missing(settings), *_sources(settings), *_folders(settings)]
+    problems = [
+        *_missing(settings),
+        *_sources(settings),
+        *_folders(settings),
+        *_privacy(settings),
+    ]
     for webhook in settings.sinks.webhook:
         try:
             secret_of(webhook)
@@ -55,6 +61,21 @@ def _sources(settings: EdgeSettings) -> Iterator[str]:
     for watch in settings.sources.watch:
         if not watch.folder.is_dir():
             yield f"sources.watch: {watch.folder} is no folder"
+
+
+def _privacy(settings: EdgeSettings) -> Iterator[str]:
+    """A rule for a source that is misspelt would protect nothing."""
+    known = source_names(settings)
+    for own in settings.privacy.sources:
+        if own.source not in known:
+            names = ", ".join(sorted(known)) or "none"
+            yield f"privacy.sources: there is no source {own.source!r}; there are: {names}"
+
+
+def source_names(settings: EdgeSettings) -> set[str]:
+    """How the sources that are read are called."""
+    names = {watch.label for watch in settings.sources.watch}
+    return names | ({STDIN.source} if settings.sources.stdin else set())
 
 
 def _folders(settings: EdgeSettings) -> Iterator[str]:
