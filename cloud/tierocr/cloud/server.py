@@ -24,12 +24,18 @@ from tierocr.shared.errors import TierocrError
 
 _log = logging.getLogger(__name__)
 
+SWITCH_SECONDS = 0.0005
+"""How long a thread may keep the interpreter when others wait for it. With Python's own 5 ms a
+device stands idle while its thread, back from the network, waits for the event loop.
+"""
+
 
 async def run(settings: CloudSettings, *, readers: OpenReaders | None = None) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Raises TierocrError: `config_invalid` when it cannot listen, or what loading the model raised.
     """
+    sys.setswitchinterval(SWITCH_SECONDS)
     tls = server_tls(settings)
     app = make_app(settings, readers=readers)
     stopping = _stop_signal()
