@@ -25,9 +25,11 @@ from tests.fakes.cloud import (
 from tests.fakes.painted import png
 from tests.fakes.planned import planned
 from tests.fakes.rows import page, rows_reader
+from tierocr.edge.allowance import Budget
 from tierocr.edge.breaker import Breaker
 from tierocr.edge.courier import Courier
 from tierocr.edge.intake import ReadingIntake
+from tierocr.edge.metering import Meter
 from tierocr.edge.outbox.choices import Bounds
 from tierocr.edge.outbox.outbox import Outbox
 from tierocr.edge.outbox.states import Entry
@@ -352,3 +354,33 @@ async def test_received_bytes_that_the_engine_never_reads_are_told_of(desk: Desk
         await until(told)
     assert (await desk.due()).document.errors[0].code == "internal"
     tiered.close()
+
+
+# -- budgets -----------------------------------------------------------------------------------
+
+
+async def test_what_was_spent_outlives_the_process(tmp_path: Path) -> None:
+    def opened() -> tuple[Desk, Meter]:
+        desk = Desk(tmp_path / "state")
+        return desk, Meter(desk.box, Budget(calls_per_hour=2), clock=lambda: 1e9)
+
+    desk, meter = opened()
+    entries = [await desk.keep(bytes([n])) for n in range(4)]
+    with fake_cloud(right) as cloud:
+        address = CloudAddress(url=cloud.url, deadline=5)
+        breaker = Breaker()
+        async with Refiner(address, breaker=breaker, book=meter.book) as refiner:
+            sender = Sender(desk.box, refiner, breaker, retries=FAST, may_send=meter.wait)
+            async with running(sender.run()):
+
+                async def two() -> bool:
+                    return [await desk.state(e) for e in entries].count("refined") == 2
+
+                await until(two)
+                await asyncio.sleep(0.1)
+                assert await two() and len(cloud.calls) == 2
+        assert meter.bytes == sum(len(call.body) for call in cloud.calls)
+    desk.box.close()
+    desk, meter = opened()
+    assert await meter.wait() > 0
+    desk.box.close()

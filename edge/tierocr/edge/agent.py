@@ -22,6 +22,7 @@ from tierocr.edge.courier import Courier
 from tierocr.edge.disk import Disk
 from tierocr.edge.intake import ReadingIntake
 from tierocr.edge.logs import event
+from tierocr.edge.metering import Meter
 from tierocr.edge.notify import READY, STOPPING, WATCHDOG, Notifier
 from tierocr.edge.outbox.outbox import Outbox
 from tierocr.edge.outbox.states import NOT_SENT, Entry
@@ -134,13 +135,18 @@ class Agent:
     async def _sending(self, stack: contextlib.AsyncExitStack) -> Coroutine[Any, Any, None]:
         assert self._address is not None
         breaker = Breaker(failures_to_open=1, rest=self._retries.first)
-        refiner = await stack.enter_async_context(Refiner(self._address, breaker=breaker))
+        cloud = self._settings.cloud
+        meter = Meter(self._outbox, cloud.budget, [w.window for w in cloud.windows])
+        refiner = await stack.enter_async_context(
+            Refiner(self._address, breaker=breaker, book=meter.book)
+        )
         sender = Sender(
             self._outbox,
             refiner,
             breaker,
             retries=self._retries,
-            parallel=self._settings.cloud.parallel,
+            parallel=cloud.parallel,
+            may_send=meter.wait,
         )
         return sender.run()
 

@@ -13,7 +13,7 @@ import random
 import ssl
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,8 +94,12 @@ class Refiner:
         limits: WireLimits | None = None,
         breaker: Breaker | None = None,
         clock: Callable[[], float] = time.monotonic,
+        book: Callable[[int], Awaitable[None]] | None = None,
     ) -> None:
-        """See `CloudAddress`; the rest has sensible defaults."""
+        """See `CloudAddress`; the rest has sensible defaults. `book`: told of each call's bytes
+        before they go out; what it raises keeps them here.
+        """
+        self._book = book
         self._address = address
         self._limits = limits or WireLimits()
         self._breaker = breaker or Breaker()
@@ -176,6 +180,8 @@ class Refiner:
         if self._address.token:
             headers["Authorization"] = f"Bearer {self._address.token}"
         url = self._address.url.rstrip("/") + "/v1/refine"
+        if self._book is not None:
+            await self._book(len(body))
         try:
             async with self._session.post(
                 url, data=body, headers=headers, allow_redirects=False

@@ -59,8 +59,12 @@ class Sender:
         parallel: int = 2,
         clock: Callable[[], float] = time.time,
         steady: Callable[[], float] = time.monotonic,
+        may_send: Callable[[], Awaitable[float]] | None = None,
     ) -> None:
-        """`clock`: seconds since the epoch; `steady`: the refiner's clock."""
+        """`clock`: seconds since the epoch; `steady`: the refiner's clock. `may_send`: seconds
+        until a page may be sent, 0 for now; see `metering`.
+        """
+        self._may_send = may_send
         self._outbox, self._refiner, self._breaker = outbox, refiner, breaker
         self._retries, self._parallel = retries, parallel
         self._clock, self._steady = clock, steady
@@ -97,6 +101,9 @@ class Sender:
             return rest
         now = self._clock()
         try:
+            rest = await self._may_send() if self._may_send is not None else 0.0
+            if rest > 0:
+                return rest
             work = await self._outbox.call(lambda box: box.next_work(now))
             if work is None:
                 due = await self._outbox.call(lambda box: box.next_work_due(now))

@@ -11,6 +11,7 @@ from typing import Literal
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
+from tierocr.edge.allowance import EVERY_DAY, Budget, Window
 from tierocr.edge.outbox.choices import Bounds, WhenFull
 from tierocr.edge.outbox.values import Rules
 from tierocr.edge.privacy.settings import PrivacySettings
@@ -64,13 +65,51 @@ class ReadingSettings(Section):
         )
 
 
+class SendingWindow(Section):
+    """A part of the day (local time, over midnight if `end` is earlier) in which something else
+    holds: with `upload` off nothing is sent, with it on so much as is said here. `days`: on which
+    it begins; all if none are named.
+    """
+
+    start: str = Field(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$")
+    end: str = Field(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$")
+    days: tuple[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"], ...] = ()
+    upload: bool = False
+    bytes_per_hour: int | None = Field(default=None, ge=0)
+    calls_per_hour: int | None = Field(default=None, ge=0)
+
+    @model_validator(mode="after")
+    def _agree(self) -> SendingWindow:
+        if self.start == self.end:
+            raise ValueError("start and end are the same")
+        return self
+
+    @property
+    def window(self) -> Window:
+        """The same for the allowance."""
+        days = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+        budget = Budget(bytes_per_hour=self.bytes_per_hour, calls_per_hour=self.calls_per_hour)
+        return Window(
+            start=_minute(self.start),
+            end=_minute(self.end),
+            days=frozenset(days.index(d) for d in self.days) or EVERY_DAY,
+            budget=budget if self.upload else None,
+        )
+
+
+def _minute(time: str) -> int:
+    hours, minutes = time.split(":")
+    return int(hours) * 60 + int(minutes)
+
+
 class CloudSettings(Section):
     """Who reads unsure lines again; nothing leaves the device unless `upload` is on.
 
     `deadline_seconds`: for one request; a document waits for `outbox.expire_seconds`. `threshold`,
     `max_share`, `bytes_per_page`: which lines, and how many, as with `tierocr read`. `parallel`:
-    requests under way at once. `ca_file`: the only authorities to believe; `client_certificate`,
-    `client_key`: what is shown to a service that asks for one (PEM).
+    requests under way at once. `bytes_per_hour`, `calls_per_hour`: bounds on what is sent, null
+    for none; `windows`: parts of the day in which others hold. `ca_file`: the only authorities to
+    believe; `client_certificate`, `client_key`: what is shown to a service that asks for one (PEM).
     """
 
     upload: bool = False
@@ -86,6 +125,9 @@ class CloudSettings(Section):
     max_share: float = Field(default=_POLICY.max_share, ge=0, le=1)
     bytes_per_page: int = Field(default=_POLICY.bytes_per_page, ge=0)
     parallel: int = Field(default=2, ge=1, le=16)
+    bytes_per_hour: int | None = Field(default=None, ge=0)
+    calls_per_hour: int | None = Field(default=None, ge=0)
+    windows: tuple[SendingWindow, ...] = ()
 
     @model_validator(mode="after")
     def _agree(self) -> CloudSettings:
@@ -94,6 +136,11 @@ class CloudSettings(Section):
         if self.url is not None and not self.url.startswith(("http://", "https://")):
             raise ValueError(f"cloud.url: {self.url!r} is no http or https address")
         return self
+
+    @property
+    def budget(self) -> Budget:
+        """How much is sent outside the windows."""
+        return Budget(bytes_per_hour=self.bytes_per_hour, calls_per_hour=self.calls_per_hour)
 
     @property
     def policy(self) -> RoutingPolicy:

@@ -26,6 +26,7 @@ from tierocr.edge.outbox.database import Database
 from tierocr.edge.outbox.deliveries import DONE, GIVEN_UP, PENDING, Deliveries
 from tierocr.edge.outbox.documents import Documents
 from tierocr.edge.outbox.naming import output_name
+from tierocr.edge.outbox.notes import Notes
 from tierocr.edge.outbox.rendering import document_of, page_of, tree_of
 from tierocr.edge.outbox.seen import SeenFiles
 from tierocr.edge.outbox.states import RECEIVED, UNREFINED, Entry
@@ -62,6 +63,7 @@ class Outbox:
         self._documents = Documents(self._database)
         self._deliveries = Deliveries(self._database)
         self._seen = SeenFiles(self._database)
+        self._notes = Notes(self._database)
         try:
             self._recover(now)
         except TierocrError as error:
@@ -330,6 +332,14 @@ class Outbox:
             waiting_documents=len(self._documents.unrefined()),
             pending=self._deliveries.pending(),
         )
+
+    def note(self, name: str) -> str | None:
+        """A small text that was kept."""
+        return self._notes.get(name)
+
+    def put_note(self, name: str, value: str) -> None:
+        """Keep a small text."""
+        self._notes.put(name, value)
 
     def forget(self, now: float) -> None:
         """Old finished documents are no longer remembered."""

@@ -43,6 +43,7 @@ _STEPS = (
         PRIMARY KEY (source, path)
     );
     """,
+    "CREATE TABLE notes (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
 )
 
 

@@ -1,0 +1,25 @@
+"""Small texts that outlive the process, by name: what was spent, for one."""
+
+from __future__ import annotations
+
+from tierocr.edge.outbox.database import Database
+
+
+class Notes:
+    """One after the other, inside transactions of the database."""
+
+    def __init__(self, database: Database) -> None:
+        """See the class."""
+        self._database = database
+
+    def get(self, name: str) -> str | None:
+        """What stands under a name."""
+        rows = self._database.rows("SELECT value FROM notes WHERE name = ?", name)
+        return rows[0][0] if rows else None
+
+    def put(self, name: str, value: str) -> None:
+        """Write it down."""
+        with self._database.transaction():
+            self._database.run(
+                "INSERT OR REPLACE INTO notes (name, value) VALUES (?, ?)", name, value
+            )
