@@ -1,6 +1,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Tests run side by side, as many of them wait for processes of their own; what shares a costly fixture stays together.
+SIDE_BY_SIDE ?= -n 2 --dist worksteal
 
 .PHONY: dev check test system soak bench report samples
 
@@ -16,10 +18,10 @@ check:          ## style, types, layers; `make dev` first
 	$(BIN)/lint-imports
 
 test:           ## everything but the endurance runs
-	$(BIN)/python -m pytest -m "not soak"
+	$(BIN)/python -m pytest -m "not soak" $(SIDE_BY_SIDE)
 
 system:         ## only the tests with real processes on loopback
-	$(BIN)/python -m pytest -m "system and not soak"
+	$(BIN)/python -m pytest -m "system and not soak" $(SIDE_BY_SIDE)
 
 soak:           ## endurance runs at full size; their figures are kept under benchmarks/results
 	$(BIN)/python -m pytest -m soak

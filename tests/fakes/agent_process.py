@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sqlite3
 import subprocess
@@ -18,6 +17,7 @@ import psutil
 import yaml
 
 from tests.deploy.dockerfile import ROOT
+from tests.fakes.environ import plain_environ
 from tests.fakes.painted import png
 from tests.fakes.rows import page
 
@@ -67,13 +67,12 @@ class AgentProcess:
         """Begin; `wait` until it is ready."""
         config = self.root / "edge.yaml"
         config.write_text(yaml.safe_dump(self.settings))
-        clean = {k: v for k, v in os.environ.items() if not k.startswith("TIEROCR_")}
         before = self.log.count('"ready"')
         with (self.root / "log").open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tests.fakes.agent", str(config)],
                 cwd=ROOT,
-                env={**clean, **environ},
+                env=plain_environ(**environ),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -43,12 +43,12 @@ def tiff(pages: Sequence[Pixels]) -> bytes:
     return out.getvalue()
 
 
-def rows_reader(before: Callable[[], None] = lambda: None) -> Reader:
+def rows_reader(before: Callable[[], None] = lambda: None, kind: type[Reader] = Reader) -> Reader:
     """A whole reader; `before` runs before each call of the recogniser's network."""
     network = _CertainOfS(OneAtATime(), before)
     info = EngineInfo(pack="painted", precision=network.precision, runtime=network.runtime)
     detector = Detector(_RowsFinder(OneAtATime()), DetectorFacts(unclip_ratio=0.0))
-    return Reader(detector, Recogniser(network, FACTS), info=info)
+    return kind(detector, Recogniser(network, FACTS), info=info)
 
 
 class _RowsFinder:

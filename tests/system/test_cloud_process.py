@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import signal
 import subprocess
@@ -18,6 +17,7 @@ import cv2
 import numpy as np
 import pytest
 
+from tests.fakes.environ import plain_environ
 from tierocr.cloud.tokens import add_token
 from tierocr.shared.protocol import (
     CONTENT_TYPE,
@@ -38,8 +38,7 @@ Process = subprocess.Popen[str]
 @contextmanager
 def service(folder: Path, *options: str) -> Iterator[Process]:
     """`python -m tierocr.cloud` on a free port; its stderr goes to a file."""
-    environ = {k: v for k, v in os.environ.items() if not k.startswith("TIEROCR_")}
-    environ |= {"TIEROCR_MODEL__WARM_WIDTHS": "[128]", "TIEROCR_STOP__GRACE_SECONDS": "10"}
+    environ = plain_environ(TIEROCR_MODEL__WARM_WIDTHS="[128]", TIEROCR_STOP__GRACE_SECONDS="10")
     with (folder / "stderr").open("w") as stderr:
         process = subprocess.Popen(
             [sys.executable, "-m", "tierocr.cloud", "--port", "0", *options],

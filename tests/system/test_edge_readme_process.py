@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.dockerfile import ROOT
+from tests.fakes.environ import plain_environ
 
 pytestmark = pytest.mark.system
 
@@ -29,9 +30,8 @@ def blocks() -> tuple[str, str]:
 def test_what_it_says_is_what_happens(tmp_path: Path) -> None:
     for name in ("deploy", "edge"):
         (tmp_path / name).symlink_to(ROOT / name)
-    environ = {k: v for k, v in os.environ.items() if not k.startswith("TIEROCR_")}
+    environ = plain_environ(TIEROCR_READING__RUNTIME="onnxruntime")
     environ |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{environ['PATH']}"}
-    environ |= {"TIEROCR_CACHE": "", "TIEROCR_READING__RUNTIME": "onnxruntime"}
 
     def terminal(typed: str) -> list[str]:
         *before, last = typed.replace(". venv/bin/activate\n", "").strip().splitlines()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.fakes.cloud import Answer, bad_gzip, body, fake_cloud, hang
+from tests.fakes.environ import plain_environ
 from tierocr.cloud.tokens import add_token
 from tierocr.edge.samples import sample_pages
 from tierocr.shared.export.json import published_schema
@@ -43,13 +43,12 @@ class Done:
 
 def tierocr(*arguments: object, timeout: float = 120, **environ: str) -> Done:
     """Run the command line as a process."""
-    clean = {k: v for k, v in os.environ.items() if not k.startswith("TIEROCR_")}
     command = [sys.executable, "-c", "from tierocr.shared.cli import main; main()"]
     started = time.monotonic()
     done = subprocess.run(
         [*command, *map(str, arguments)],
         capture_output=True,
-        env={**clean, **environ},
+        env=plain_environ(**environ),
         timeout=timeout,
     )
     return Done(
@@ -71,8 +70,9 @@ class Cloud:
 @contextmanager
 def cloud(folder: Path, *options: str) -> Iterator[Cloud]:
     """`python -m tierocr.cloud` on a free port."""
-    environ = {k: v for k, v in os.environ.items() if not k.startswith("TIEROCR_")}
-    environ |= {"TIEROCR_MODEL__WARM_WIDTHS": "[128]", "TIEROCR_MODEL__RUNTIME": "onnxruntime"}
+    environ = plain_environ(
+        TIEROCR_MODEL__WARM_WIDTHS="[128]", TIEROCR_MODEL__RUNTIME="onnxruntime"
+    )
     port_file = folder / "port"
     command = [sys.executable, "-m", "tierocr.cloud", "--port", "0", "--port-file", str(port_file)]
     with (folder / "cloud.log").open("wb") as log:

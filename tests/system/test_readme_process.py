@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,8 +15,10 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.dockerfile import ROOT
+from tests.fakes.environ import plain_environ
 
 pytestmark = pytest.mark.system
+LISTENING = re.compile(r"listening on http://127\.0\.0\.1:(\d+)\n")
 
 
 def blocks() -> tuple[str, str]:
@@ -32,17 +33,10 @@ def blocks() -> tuple[str, str]:
 def test_what_it_says_is_what_happens(tmp_path: Path) -> None:
     for name in ("deploy", "edge"):
         (tmp_path / name).symlink_to(ROOT / name)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
-    environ = {k: v for k, v in os.environ.items() if not k.startswith("TIEROCR_")}
+    environ = plain_environ(TIEROCR_LISTEN__PORT="0", TIEROCR_MODEL__PACK="edge-tiny")
     environ |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{environ['PATH']}"}
-    environ |= {
-        "TIEROCR_CACHE": "",
-        "TIEROCR_LISTEN__PORT": port,
-        "TIEROCR_MODEL__PACK": "edge-tiny",
-    }
 
-    def terminal(typed: str) -> list[str]:
+    def terminal(typed: str, port: str = "8501") -> list[str]:
         here = typed.replace(". venv/bin/activate\n", "").replace("8501", port)
         return ["bash", "-ec", here.replace("tierocr cloud serve", "exec tierocr cloud serve")]
 
@@ -51,11 +45,16 @@ def test_what_it_says_is_what_happens(tmp_path: Path) -> None:
         service = subprocess.Popen(terminal(one), cwd=tmp_path, env=environ, stderr=stderr)
     try:
         limit = time.monotonic() + 60
-        while f"listening on http://127.0.0.1:{port}\n" not in (tmp_path / "stderr").read_text():
+        while (told := LISTENING.search((tmp_path / "stderr").read_text())) is None:
             assert service.poll() is None and time.monotonic() < limit
             time.sleep(0.05)
         done = subprocess.run(
-            terminal(other), cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=120
+            terminal(other, told[1]),
+            cwd=tmp_path,
+            env=environ,
+            capture_output=True,
+            text=True,
+            timeout=120,
         )
         service.send_signal(signal.SIGINT)
         assert service.wait(timeout=60) == 0

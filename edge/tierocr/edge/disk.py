@@ -39,6 +39,11 @@ class Disk:
                 part.unlink()
             raise
 
+    def append(self, path: Path, data: bytes) -> None:
+        """A few bytes more; they outlive the process, not a loss of power."""
+        with path.open("ab", buffering=0) as file:
+            self.put(file.fileno(), data)
+
     def put(self, handle: int, data: bytes) -> None:
         """All the bytes into an open file."""
         left = memoryview(data)

@@ -21,6 +21,7 @@ from tierocr.edge.outbox.threaded import ThreadedOutbox, wait_for_event
 from tierocr.edge.outbox.values import Arrival, Kept, document_id
 from tierocr.edge.sources.judging import Objection, objection
 from tierocr.edge.tiering import PlannedDocument, TieredReader
+from tierocr.edge.turns import Turns
 from tierocr.shared.document import Failure
 from tierocr.shared.errors import TierocrError
 
@@ -30,7 +31,7 @@ T = TypeVar("T")
 _Attempt = Callable[[], Awaitable[T]]
 TRIES, TRY_AGAIN = 3, 1.0
 """How often bytes without a file of their own are read before they count as unreadable, and the
-seconds between.
+seconds between; how often the process may end while a file is read.
 """
 
 LOOK_AGAIN = 5.0
@@ -49,6 +50,7 @@ class ReadingIntake:
     ) -> None:
         """`clock`: seconds since the epoch."""
         self._reader, self._outbox, self._clock = reader, outbox, clock
+        self._turns = Turns()
         self.blocked: str | None = None
         """Why nothing comes in, while that is so."""
 
@@ -67,7 +69,10 @@ class ReadingIntake:
                 name=known.name,
             )
             return None
-        planned = await self._read(data, arrival.name)
+        deadly = await self._deadly(key)
+        if deadly is not None:
+            return Objection(failure=deadly, hopeless=True)
+        planned = await self._read_once(key, data, arrival)
         if isinstance(planned, Failure):
             return Objection(failure=planned, hopeless=last)
         refused = objection(planned.document, last=last)
@@ -97,12 +102,14 @@ class ReadingIntake:
                 continue
             entry, data = found
             arrival = Arrival(source=entry.source, name=entry.name)
-            planned = await self._read(data, entry.name)
-            if isinstance(planned, Failure):
+            deadly = await self._deadly(entry.id)
+            planned = deadly or await self._read_once(entry.id, data, arrival)
+            if deadly is None and isinstance(planned, Failure):
                 tried[entry.id] = tried.get(entry.id, 0) + 1
                 if tried[entry.id] < TRIES:
                     await asyncio.sleep(TRY_AGAIN)
                     continue
+            if isinstance(planned, Failure):
                 planned = self._reader.unread(data, entry.name, planned)
             tried.pop(entry.id, None)
             await self._keep(arrival, data, planned)
@@ -120,12 +127,37 @@ class ReadingIntake:
         gone = list(paths)
         await self._patiently(lambda: self._outbox.call(lambda box: box.unsee(source, gone)))
 
-    async def _read(self, data: bytes, name: str) -> PlannedDocument | Failure:
+    async def _deadly(self, key: str) -> Failure | None:
+        """Why a document is not read any more: each time, the process has not outlived it."""
+        attempts = await self._patiently(lambda: self._outbox.call(lambda box: box.attempts(key)))
+        if attempts < TRIES:
+            return None
+        # if it comes again, perhaps to a better reader, it is read again
+        await self._outbox.call(lambda box: box.end_reading(key))
+        message = f"the process ended {attempts} times while it was being read"
+        return Failure(code="internal", message=message)
+
+    async def _read_once(
+        self, key: str, data: bytes, arrival: Arrival
+    ) -> PlannedDocument | Failure:
+        """Like `_read`, and noted should the process not outlive it; one of which that is known
+        is read alone, so that nobody else is suspected.
+        """
+        suspect = await self._patiently(lambda: self._outbox.call(lambda box: box.attempts(key)))
+        async with self._turns.alone() if suspect else self._turns.together():
+            await self._patiently(lambda: self._outbox.call(lambda box: box.begin_reading(key)))
+            try:
+                return await self._read(data, arrival)
+            finally:
+                await self._outbox.call(lambda box: box.end_reading(key))
+
+    async def _read(self, data: bytes, arrival: Arrival) -> PlannedDocument | Failure:
         """A failure is the engine's. Whatever it is, it must not end the agent: the next file may
         well be read.
         """
+        name = arrival.name
         try:
-            return await self._reader.read_here(data, name)
+            return await self._reader.read_here(data, name, arrival.source)
         except TierocrError as error:
             event(_log, "the engine failed", level=logging.ERROR, file=name, error=str(error))
             return Failure(code=error.code, message=error.message)
