@@ -27,7 +27,9 @@ R = TypeVar("R")
 
 
 async def read_body(request: web.Request, limit: int, deadline: float) -> bytes:
-    """The whole body. Raises TierocrError `too_large`, `deadline_exceeded` or `bad_request`."""
+    """The whole body. Raises TierocrError `too_large`, `deadline_exceeded`, `bad_request`
+    or, when the client goes, `cancelled`.
+    """
     _check_announced(request, limit)
     return await _in_time(_read(request, limit), deadline)
 
@@ -157,6 +159,8 @@ async def _in_time(reading: Awaitable[R], deadline: float) -> R:
         return await asyncio.wait_for(reading, max(0.0, deadline - time.monotonic()))
     except asyncio.TimeoutError as error:
         raise TierocrError("deadline_exceeded", "the body did not arrive in time") from error
+    except ConnectionError as error:
+        raise TierocrError("cancelled", "the client has gone while its body came") from error
     except (web.RequestPayloadError, ClientPayloadError, HttpProcessingError, ValueError) as error:
         raise TierocrError("bad_request", f"the body cannot be read: {error}") from error
 
