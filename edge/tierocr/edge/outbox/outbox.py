@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tierocr.edge.disk import Disk
 from tierocr.edge.outbox import states
+from tierocr.edge.outbox.attempts import Attempts
 from tierocr.edge.outbox.blobs import Blobs
 from tierocr.edge.outbox.choices import (
     Admission,
@@ -59,6 +60,7 @@ class Outbox:
         self._rules, self._sinks, self._occupied = rules, tuple(sinks), occupied
         self._under_way: set[int] = set()
         self._blobs = Blobs(folder, disk or Disk())
+        self._attempts = Attempts(folder, disk or Disk())
         self._database = Database(folder)
         self._documents = Documents(self._database)
         self._deliveries = Deliveries(self._database)
@@ -166,6 +168,20 @@ class Outbox:
             self._documents.set_original(entry.number, 0)
         self._deliveries.add(entry, self._sinks)
         return entry
+
+    # -- readings that end the process ---------------------------------------------------------
+
+    def attempts(self, document: str) -> int:
+        """How often it was begun to read a document without an end: the process ended before."""
+        return self._attempts.of(document)
+
+    def begin_reading(self, document: str) -> None:
+        """From here on an end of the process counts, until `end_reading`."""
+        self._attempts.begin(document)
+
+    def end_reading(self, document: str) -> None:
+        """It has ended, well or not."""
+        self._attempts.end(document)
 
     # -- to the cloud and back -----------------------------------------------------------------
 
