@@ -17,6 +17,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from tierocr.edge.api.exposition import Metrics
+from tierocr.edge.api.handlers import Parts
+from tierocr.edge.api.health import Condition, Device, memory, temperatures
+from tierocr.edge.api.recent import Recent
+from tierocr.edge.api.server import serving
 from tierocr.edge.breaker import Breaker
 from tierocr.edge.courier import Courier
 from tierocr.edge.disk import Disk
@@ -79,6 +84,17 @@ class Agent:
             first=settings.outbox.retry_seconds, longest=settings.outbox.retry_max_seconds
         )
         sinks = make_sinks(settings, doors.stdout, doors.disk)
+        self._metrics = Metrics(reader.info)
+        self._recent = Recent(
+            settings.api.results_bytes,
+            rules=settings.reading.rules,
+            on_version=self._metrics.version,
+        )
+        if settings.api.port is not None:
+            sinks.append(self._recent)
+        self._engine = reader.info
+        self._sender: Sender | None = None
+        self._meter: Meter | None = None
         self._address = cloud_address(settings)
         outbox = Outbox(
             settings.state.folder,
@@ -111,6 +127,39 @@ class Agent:
         """How full the outbox is."""
         return await self._outbox.call(lambda box: box.status(time.time()))
 
+    async def condition(self) -> Condition:
+        """How the agent is. Raises what the outbox raises."""
+        folder = self._settings.state.folder
+        free: int | None = None
+        with contextlib.suppress(OSError):
+            free = await asyncio.to_thread(self._doors.disk.free, folder)
+        return Condition(
+            outbox=await self.status(),
+            device=Device(temperatures=temperatures(), disk_free=free, memory=memory()),
+            cloud=self._sender.reachable if self._sender is not None else None,
+            blocked=self._intake.blocked,
+            stopping=self._stop.is_set(),
+        )
+
+    async def _listen(self, stack: contextlib.AsyncExitStack) -> None:
+        """Open the local API, if there is to be one."""
+        if self._settings.api.port is None:
+            return
+        meter = self._meter
+        parts = Parts(
+            settings=self._settings,
+            engine=self._engine,
+            intake=self._intake,
+            reader=self._reader,
+            outbox=self._outbox,
+            recent=self._recent,
+            metrics=self._metrics,
+            condition=self.condition,
+            uploaded=lambda: meter.bytes if meter is not None else 0,
+        )
+        address = await stack.enter_async_context(serving(parts))
+        event(_log, "listening", address=address)
+
     async def run(self) -> None:
         """Work until told to stop, or until standard input is done with if there is nothing else
         to read. Raises what a loop did not expect.
@@ -124,6 +173,7 @@ class Agent:
             watchdog = asyncio.create_task(self._watchdog())
             stack.callback(watchdog.cancel)
             async with _Loops(outer) as deliveries, _Loops(inner) as others:
+                await self._listen(stack)
                 event(_log, "ready", upload=self._address is not None)
                 self._notifier.tell(READY)
                 await _first(self._stop.wait(), deliveries.failed(), others.failed())
@@ -136,11 +186,11 @@ class Agent:
         assert self._address is not None
         breaker = Breaker(failures_to_open=1, rest=self._retries.first)
         cloud = self._settings.cloud
-        meter = Meter(self._outbox, cloud.budget, [w.window for w in cloud.windows])
+        self._meter = meter = Meter(self._outbox, cloud.budget, [w.window for w in cloud.windows])
         refiner = await stack.enter_async_context(
             Refiner(self._address, breaker=breaker, book=meter.book)
         )
-        sender = Sender(
+        self._sender = Sender(
             self._outbox,
             refiner,
             breaker,
@@ -148,14 +198,15 @@ class Agent:
             parallel=cloud.parallel,
             may_send=meter.wait,
         )
-        return sender.run()
+        return self._sender.run()
 
     def _sources(self) -> list[Coroutine[Any, Any, None]]:
         watched = self._settings.sources.watch
         folders = [FolderSource(folder_settings(self._settings, w), self._intake) for w in watched]
         loops = [folder.run() for folder in folders]
         if self._settings.sources.stdin:
-            loops.append(self._read_stdin(alone=not watched))
+            alone = not watched and self._settings.api.port is None
+            loops.append(self._read_stdin(alone=alone))
         return loops
 
     async def _read_stdin(self, *, alone: bool) -> None:

@@ -282,6 +282,20 @@ class SinkSettings(Section):
     stdout: bool = False
 
 
+class ApiSettings(Section):
+    """The local HTTP API; off while `port` is null. `host`: who else than this machine is to reach
+    it needs the `token`. `deadline_seconds`: how long a file may take to be read; `results_bytes`:
+    how much of the newest results is kept for those who ask.
+    """
+
+    host: str = "127.0.0.1"
+    port: int | None = Field(default=None, ge=0, le=65_535)
+    token: SecretStr | None = None
+    token_file: Path | None = None
+    deadline_seconds: float = Field(default=120, gt=0)
+    results_bytes: int = Field(default=64 * MIB, ge=0)
+
+
 class StopSettings(Section):
     """How long deliveries may go on after SIGTERM."""
 
@@ -304,5 +318,6 @@ class EdgeSettings(Section):
     outbox: OutboxSettings = OutboxSettings()
     sources: SourceSettings = SourceSettings()
     sinks: SinkSettings = SinkSettings()
+    api: ApiSettings = ApiSettings()
     stop: StopSettings = StopSettings()
     log: LogSettings = LogSettings()

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from tierocr.edge.api.guard import is_loopback
+from tierocr.edge.api.handlers import SOURCE as API
 from tierocr.edge.disk import Disk
 from tierocr.edge.refining import CloudAddress, tls_of
 from tierocr.edge.settings import EdgeSettings, WatchSettings, WebhookSettings
@@ -47,9 +49,13 @@ def check(settings: EdgeSettings) -> None:
 
 
 def _missing(settings: EdgeSettings) -> Iterator[str]:
-    sources, sinks = settings.sources, settings.sinks
+    sources, sinks, api = settings.sources, settings.sinks, settings.api
+    if api.port is not None:
+        if api.token is None and not is_loopback(api.host):
+            yield f"api.host: {api.host} can be reached by others; set api.token_file"
+        return
     if not sources.watch and not sources.stdin:
-        yield "there is nothing to read: set sources.watch or sources.stdin"
+        yield "there is nothing to read: set sources.watch, sources.stdin or api.port"
     if not sinks.folder and not sinks.webhook and not sinks.stdout:
         yield "results would go nowhere: set sinks.folder, sinks.webhook or sinks.stdout"
 
@@ -75,7 +81,8 @@ def _privacy(settings: EdgeSettings) -> Iterator[str]:
 def source_names(settings: EdgeSettings) -> set[str]:
     """How the sources that are read are called."""
     names = {watch.label for watch in settings.sources.watch}
-    return names | ({STDIN.source} if settings.sources.stdin else set())
+    names |= {STDIN.source} if settings.sources.stdin else set()
+    return names | ({API} if settings.api.port is not None else set())
 
 
 def _folders(settings: EdgeSettings) -> Iterator[str]:
