@@ -1,8 +1,9 @@
 """Where packs are found by name.
 
-In this order: folders given by the caller, `TIEROCR_MODELS` (folders separated like PATH), and what
-the installed parts bring with them (entry points of group `tierocr.packs`, each naming a package
-whose subfolders are packs). The first match wins; no network is used.
+In this order: folders given by the caller, `TIEROCR_MODELS` (folders separated like PATH),
+`TIEROCR_PACKS` (the folder of `tierocr models install`), and what the installed parts bring with
+them (entry points of group `tierocr.packs`, each naming a package whose subfolders are packs). The
+first match wins; no network is used.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tierocr.shared.models.manifest import Pack, load_pack
 
 GROUP = "tierocr.packs"
 VARIABLE = "TIEROCR_MODELS"
+INSTALLED = "TIEROCR_PACKS"
 
 
 def find_pack(name: str, folders: Sequence[Path] = ()) -> Pack:
@@ -40,7 +42,8 @@ def list_packs(folders: Sequence[Path] = ()) -> dict[str, Path]:
 
 
 def _from_environment() -> list[Path]:
-    return [Path(p) for p in os.environ.get(VARIABLE, "").split(os.pathsep) if p]
+    named = os.environ.get(VARIABLE, "").split(os.pathsep)
+    return [Path(p) for p in (*named, os.environ.get(INSTALLED, "")) if p]
 
 
 def _from_parts() -> list[Path]:
