@@ -37,6 +37,7 @@ from tierocr.edge.privacy.painting import guarded_lines
 from tierocr.edge.refining import Refiner
 from tierocr.edge.sender import Retries, Sender
 from tierocr.edge.settings import EdgeSettings
+from tierocr.edge.sources.camera import CameraSource
 from tierocr.edge.sources.folder import FolderSource
 from tierocr.edge.sources.stdin import STDIN, read_all
 from tierocr.edge.tiering import Planner, ReadOptions, TieredReader
@@ -204,8 +205,10 @@ class Agent:
         watched = self._settings.sources.watch
         folders = [FolderSource(folder_settings(self._settings, w), self._intake) for w in watched]
         loops = [folder.run() for folder in folders]
+        cameras = self._settings.sources.camera
+        loops += [CameraSource(camera.rules, self._intake).run() for camera in cameras]
         if self._settings.sources.stdin:
-            alone = not watched and self._settings.api.port is None
+            alone = not watched and not cameras and self._settings.api.port is None
             loops.append(self._read_stdin(alone=alone))
         return loops
 

@@ -16,6 +16,8 @@ from tierocr.edge.outbox.choices import Bounds, WhenFull
 from tierocr.edge.outbox.values import Rules
 from tierocr.edge.privacy.settings import PrivacySettings
 from tierocr.edge.routing import RoutingPolicy
+from tierocr.edge.sources.camera import CameraRules
+from tierocr.edge.sources.stillness import StillRules
 from tierocr.edge.sources.waking import Watch
 from tierocr.edge.sources.watching import Processed, WatchRules
 from tierocr.shared.export import ALL_NAMES
@@ -27,6 +29,7 @@ from tierocr.shared.text.rules import NAMES
 MIB = 1 << 20
 DAY = 86_400.0
 _POLICY = RoutingPolicy()
+_STILL = StillRules()
 
 
 class StateSettings(Section):
@@ -231,12 +234,60 @@ class WatchSettings(Section):
         )
 
 
+class CameraSettings(Section):
+    """A camera or a video file in front of which documents are laid. `device`: the number of a
+    V4L2 device, or a path; `width`, `height`: what the camera is asked for. `name`: how it is
+    called. `still_seconds`: so long a document must lie still; `looks_per_second`: how often it is
+    looked at. `moving`, `other`, `detail`: shares of a frame (see `sources.stillness`).
+    """
+
+    device: int | str
+    name: str = ""
+    width: int | None = Field(default=None, ge=16)
+    height: int | None = Field(default=None, ge=16)
+    still_seconds: float = Field(default=_STILL.still_seconds, gt=0)
+    looks_per_second: float = Field(default=5, gt=0, le=60)
+    moving: float = Field(default=_STILL.moving, gt=0, lt=1)
+    other: float = Field(default=_STILL.other, gt=0, lt=1)
+    detail: float = Field(default=_STILL.detail, ge=0, lt=1)
+
+    @model_validator(mode="after")
+    def _agree(self) -> CameraSettings:
+        if (self.width is None) != (self.height is None):
+            raise ValueError("width and height need each other")
+        return self
+
+    @property
+    def label(self) -> str:
+        """How it is called."""
+        device = self.device
+        return self.name or (f"camera-{device}" if isinstance(device, int) else Path(device).stem)
+
+    @property
+    def rules(self) -> CameraRules:
+        """The same for the source."""
+        return CameraRules(
+            name=self.label,
+            device=self.device,
+            width=self.width,
+            height=self.height,
+            looks_per_second=self.looks_per_second,
+            still=StillRules(
+                still_seconds=self.still_seconds,
+                moving=self.moving,
+                other=self.other,
+                detail=self.detail,
+            ),
+        )
+
+
 class SourceSettings(Section):
     """Where documents come from. `stdin`: one document; without a watched folder the agent ends
     once it is delivered.
     """
 
     watch: tuple[WatchSettings, ...] = ()
+    camera: tuple[CameraSettings, ...] = ()
     stdin: bool = False
 
 

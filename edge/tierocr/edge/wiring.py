@@ -54,16 +54,16 @@ def _missing(settings: EdgeSettings) -> Iterator[str]:
         if api.token is None and not is_loopback(api.host):
             yield f"api.host: {api.host} can be reached by others; set api.token_file"
         return
-    if not sources.watch and not sources.stdin:
-        yield "there is nothing to read: set sources.watch, sources.stdin or api.port"
+    if not sources.watch and not sources.camera and not sources.stdin:
+        yield "there is nothing to read: set sources.watch, camera or stdin, or api.port"
     if not sinks.folder and not sinks.webhook and not sinks.stdout:
         yield "results would go nowhere: set sinks.folder, sinks.webhook or sinks.stdout"
 
 
 def _sources(settings: EdgeSettings) -> Iterator[str]:
-    labels = [watch.label for watch in settings.sources.watch]
+    labels = _labels(settings)
     for label in sorted({label for label in labels if labels.count(label) > 1}):
-        yield f"sources.watch: several are called {label!r}; give them a name each"
+        yield f"sources: several are called {label!r}; give them a name each"
     for watch in settings.sources.watch:
         if not watch.folder.is_dir():
             yield f"sources.watch: {watch.folder} is no folder"
@@ -80,9 +80,14 @@ def _privacy(settings: EdgeSettings) -> Iterator[str]:
 
 def source_names(settings: EdgeSettings) -> set[str]:
     """How the sources that are read are called."""
-    names = {watch.label for watch in settings.sources.watch}
+    names = set(_labels(settings))
     names |= {STDIN.source} if settings.sources.stdin else set()
     return names | ({API} if settings.api.port is not None else set())
+
+
+def _labels(settings: EdgeSettings) -> list[str]:
+    watched = [watch.label for watch in settings.sources.watch]
+    return watched + [camera.label for camera in settings.sources.camera]
 
 
 def _folders(settings: EdgeSettings) -> Iterator[str]:
