@@ -13,7 +13,7 @@ from tierocr.shared.document import Pixels
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.models.manifest import Pack
 from tierocr.shared.ocr.reader import Reader
-from tierocr.shared.ocr.tune import canary_page
+from tierocr.shared.ocr.tune import canary_page, same_text
 
 LINES = 2
 """How many lines are read again later, the longest ones."""
@@ -43,7 +43,7 @@ def first_check(pack: Pack, reader: Reader) -> Canary | None:
     page = canary_page(pack)
     lines = reader.read(page).page.lines
     texts = tuple(line.text for line in lines)
-    if texts != pack.manifest.canary.lines:
+    if not same_text(pack.manifest.canary.lines, texts):
         wrong = sorted(set(texts) ^ set(pack.manifest.canary.lines))
         raise TierocrError(
             "model_invalid", f"pack {pack.name} does not read its canary page right: {wrong[:4]}"

@@ -11,7 +11,7 @@ from tierocr.shared.errors import TierocrError
 from tierocr.shared.models.manifest import Pack, load_pack
 from tierocr.shared.models.rewriting import dump, read_values
 from tierocr.shared.models.store import find_pack
-from tierocr.shared.ocr.tune import canary_page, choice_for, open_tuned, tune
+from tierocr.shared.ocr.tune import canary_page, choice_for, open_tuned, same_text, tune
 from tierocr.shared.places import VARIABLE
 
 
@@ -37,7 +37,7 @@ def test_the_canary_page_is_read_as_it_was_stored() -> None:
     pack = find_pack("edge-tiny")
     assert pack.manifest.canary is not None
     page = open_tuned(pack).read(canary_page(pack)).page
-    assert tuple(line.text for line in page.lines) == pack.manifest.canary.lines
+    assert same_text(pack.manifest.canary.lines, [line.text for line in page.lines])
 
 
 def test_tuning_measures_every_candidate_and_is_kept(cache: Path) -> None:
