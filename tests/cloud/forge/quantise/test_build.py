@@ -52,6 +52,13 @@ def read_before(
 
 
 @pytest.fixture
+def one_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gate reads with one kind of kernel and batch: each takes a process."""
+    monkeypatch.setattr(gating, "ISAS", gating.isas()[0][:1])
+    monkeypatch.setattr(gating, "BATCHES", (max(gating.BATCHES),))
+
+
+@pytest.fixture
 def recipe(labelled: Path) -> Recipe:
     return Recipe(
         networks=("recogniser",),
@@ -96,6 +103,7 @@ def test_a_pack_gets_its_int8_artefacts(tmp_path: Path, recipe: Recipe, small: P
     assert left == without_built(read_values(small.folder))
 
 
+@pytest.mark.usefixtures("one_way")
 def test_an_artefact_that_reads_nothing_is_refused(
     tmp_path: Path, recipe: Recipe, small: Pack, blank_paper: Path, read_before: Path
 ) -> None:
@@ -110,6 +118,7 @@ def test_an_artefact_that_reads_nothing_is_refused(
     assert "loses" in " ".join(r for way in checked.ways for r in way.verdict.reasons)
 
 
+@pytest.mark.usefixtures("one_way")
 def test_a_broken_artefact_is_refused_and_its_layer_named(
     tmp_path: Path, small: Pack, read_before: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
