@@ -21,9 +21,9 @@ class Stage:
         return [arguments for kind, arguments in self.steps if kind == instruction]
 
 
-def stages() -> dict[str, Stage]:
+def stages(file: Path = DOCKERFILE) -> dict[str, Stage]:
     """The stages by name, in order."""
-    lines = DOCKERFILE.read_text(encoding="utf-8").splitlines()
+    lines = file.read_text(encoding="utf-8").splitlines()
     text = "\n".join(line for line in lines if not line.lstrip().startswith("#"))
     found: dict[str, Stage] = {}
     for line in text.replace("\\\n", " ").splitlines():
