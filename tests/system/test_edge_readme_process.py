@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -66,3 +67,22 @@ def test_what_it_says_is_what_happens(tmp_path: Path) -> None:
     assert [p.name for p in (tmp_path / "results").iterdir()] == ["receipt_en.jpg.json"]
     assert log.read_text().startswith("the configuration is valid\n")
     assert "Traceback" not in log.read_text()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not here")
+def test_a_pack_is_signed_and_installed_as_it_says(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (typed,) = [b for b in re.findall(r"```\n(.*?)```", readme, re.DOTALL) if "models sign" in b]
+    environ = plain_environ()
+    environ |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-ec", typed],
+        cwd=tmp_path,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "edge-tiny 1 is installed" in done.stdout
+    assert (tmp_path / "packs" / "edge-tiny" / "pack.yaml").is_file()

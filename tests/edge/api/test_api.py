@@ -170,3 +170,43 @@ def test_sensors_are_read(tmp_path: Path) -> None:
         (zone / "temp").write_text(value + "\n")
     assert temperatures(tmp_path) == {"cpu": 41.5, "cpu thermal_zone1": 42.0}
     assert temperatures(tmp_path / "none") == {}
+
+
+async def test_what_must_not_leave_is_not_sent(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    data = png(page("label", "value", "other", "sun"))
+    with fake_cloud(right) as cloud:
+        sending = {"upload": True, "url": cloud.url, "threshold": 0.97}
+        rules = {"labels": ["label"], "sources": [{"source": "api", "allow": "lines"}]}
+        async with (
+            api(tmp_path, caplog, cloud=sending, privacy=rules) as session,
+            session.post("/v1/ocr", data=data) as response,
+        ):
+            document = await response.json()
+            while not (await told(session, response.headers["Location"]))[1]["final"]:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert cloud.lines == ["other"]
+        reasons = [line["route"]["reason"] for line in document["pages"][0]["lines"]]
+        assert reasons == ["stays", "stays", "unsure", "sure"]
+        never = {"sources": [{"source": "api", "allow": "never"}]}
+        caplog.clear()
+        async with (
+            api(tmp_path / "never", caplog, cloud=sending, privacy=never) as session,
+            session.post("/v1/ocr", data=data) as response,
+        ):
+            assert (await response.json())["status"] == "final"
+        assert cloud.lines == ["other"]
+
+
+async def test_in_a_closed_window_nothing_is_sent(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    closed = [{"start": "00:00", "end": "12:00"}, {"start": "12:00", "end": "00:00"}]
+    with fake_cloud(right) as cloud:
+        sending = {"upload": True, "url": cloud.url, "threshold": 0.97, "windows": closed}
+        async with api(tmp_path, caplog, cloud=sending) as session:
+            async with session.post("/v1/ocr", data=PAGE) as response:
+                assert (await response.json())["status"] == "provisional"
+            _, job = await told(session, response.headers["Location"])
+            assert job["state"] == "queued" and cloud.calls == []
