@@ -34,6 +34,7 @@ from tierocr.edge.outbox.states import NOT_SENT, Entry
 from tierocr.edge.outbox.threaded import ThreadedOutbox
 from tierocr.edge.outbox.values import Status
 from tierocr.edge.privacy.painting import guarded_lines
+from tierocr.edge.privacy.settings import PrivacySettings
 from tierocr.edge.refining import Refiner
 from tierocr.edge.sender import Retries, Sender
 from tierocr.edge.settings import EdgeSettings
@@ -56,6 +57,10 @@ _log = logging.getLogger(__name__)
 KEEP_HOUSE = 5.0
 """Seconds between two looks at what has expired."""
 
+PREPARED = "privacy"
+"""The note that says under which rules the crops in the outbox were cut."""
+
+RULES_CHANGED = "what may leave has changed since it was read"
 _FORGET_EVERY = 3600.0
 _IDLE_LOOK = 0.05
 
@@ -199,7 +204,23 @@ class Agent:
             parallel=cloud.parallel,
             may_send=meter.wait,
         )
-        return self._sender.run()
+        return self._send(self._sender)
+
+    async def _send(self, sender: Sender) -> None:
+        """Send, for ever; but first give up what was prepared under other rules about what may
+        leave.
+        """
+        rules = self._settings.privacy.model_dump_json()
+        while True:
+            try:
+                for entry in await self._outbox.call(lambda box: _give_up_unless(box, rules)):
+                    event(_log, "goes out as it is", document=entry.id, reason=entry.reason)
+                break
+            except TierocrError as error:
+                _log.warning("the outbox cannot be used: %s", error)
+                await asyncio.sleep(KEEP_HOUSE)
+        self._outbox.tell()
+        await sender.run()
 
     def _sources(self) -> list[Coroutine[Any, Any, None]]:
         watched = self._settings.sources.watch
@@ -267,6 +288,16 @@ class Agent:
         idle = asyncio.gather(*(courier.idle.wait() for courier in self._couriers))
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(idle, self._settings.stop.grace_seconds)
+
+
+def _give_up_unless(outbox: Outbox, rules: str) -> list[Entry]:
+    """Nothing is sent of what was prepared under other rules about what may leave."""
+    kept = outbox.note(PREPARED) or PrivacySettings().model_dump_json()
+    if kept == rules:
+        return []
+    ended = outbox.give_up_all(RULES_CHANGED)
+    outbox.put_note(PREPARED, rules)
+    return ended
 
 
 class _Loops:

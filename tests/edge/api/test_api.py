@@ -210,3 +210,13 @@ async def test_in_a_closed_window_nothing_is_sent(
                 assert (await response.json())["status"] == "provisional"
             _, job = await told(session, response.headers["Location"])
             assert job["state"] == "queued" and cloud.calls == []
+        # What waits was cut under other rules; with stricter ones it must not go out any more.
+        caplog.clear()
+        del sending["windows"]
+        strict = {"labels": ["hello"]}
+        async with api(tmp_path, caplog, cloud=sending, privacy=strict) as session:
+            while not (await told(session, response.headers["Location"]))[1]["final"]:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            _, job = await told(session, response.headers["Location"])
+            assert "has changed" in job["reason"]
+        assert cloud.calls == []
