@@ -42,6 +42,9 @@ CASE = "pages of mixed sizes"
 LONGER = 1.3
 WARM_UP = 4
 PATIENCE = 120.0
+REST = 0.5
+"""Seconds before a page is read alone: the agent, too, has things to do after its first text."""
+
 WHAT = "Seconds from a page landing in a watched folder to its text in the folder of results"
 _LOOK = 0.002
 _READY = '"ready"'
@@ -179,6 +182,7 @@ def land(agent: Agent, bare: Bare, name: str, data: bytes, *, agent_first: bool)
     """One page through both."""
     if agent_first:
         seconds, found, provisional = agent.read(name, data)
+    time.sleep(REST)
     alone, lines = bare.read(data)
     if not agent_first:
         seconds, found, provisional = agent.read(name, data)
