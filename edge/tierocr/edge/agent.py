@@ -11,9 +11,8 @@ import logging
 import os
 import signal
 import sys
-import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -27,6 +26,7 @@ from tierocr.edge.courier import Courier
 from tierocr.edge.disk import Disk
 from tierocr.edge.intake import ReadingIntake
 from tierocr.edge.logs import event
+from tierocr.edge.looping import Loops, first, in_daemon_thread
 from tierocr.edge.metering import Meter
 from tierocr.edge.notify import READY, STOPPING, WATCHDOG, Notifier
 from tierocr.edge.outbox.outbox import Outbox
@@ -178,11 +178,11 @@ class Agent:
             outer = [courier.run() for courier in self._couriers]
             watchdog = asyncio.create_task(self._watchdog())
             stack.callback(watchdog.cancel)
-            async with _Loops(outer) as deliveries, _Loops(inner) as others:
+            async with Loops(outer) as deliveries, Loops(inner) as others:
                 await self._listen(stack)
                 event(_log, "ready", upload=self._address is not None)
                 self._notifier.tell(READY)
-                await _first(self._stop.wait(), deliveries.failed(), others.failed())
+                await first(self._stop.wait(), deliveries.failed(), others.failed())
                 event(_log, "stopping")
                 self._notifier.tell(STOPPING)
                 await others.end()
@@ -237,7 +237,7 @@ class Agent:
         """Take over what comes there; `alone`: end once it is delivered."""
         limits = self._settings.reading.limits
         try:
-            data = await _in_daemon_thread(lambda: read_all(self._doors.stdin, limits))
+            data = await in_daemon_thread(lambda: read_all(self._doors.stdin, limits))
         except TierocrError as error:
             event(_log, "standard input cannot be read", level=logging.ERROR, error=str(error))
         else:
@@ -298,73 +298,6 @@ def _give_up_unless(outbox: Outbox, rules: str) -> list[Entry]:
     ended = outbox.give_up_all(RULES_CHANGED)
     outbox.put_note(PREPARED, rules)
     return ended
-
-
-class _Loops:
-    """Loops that never end by themselves, side by side."""
-
-    def __init__(self, loops: list[Coroutine[Any, Any, None]]) -> None:
-        self._loops = loops
-        self._tasks: list[asyncio.Task[None]] = []
-
-    async def __aenter__(self) -> _Loops:
-        self._tasks = [asyncio.create_task(loop) for loop in self._loops]
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.end()
-
-    async def failed(self) -> None:
-        """Until one fails; raises what it raised."""
-        if not self._tasks:
-            await asyncio.Event().wait()
-        done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_EXCEPTION)
-        for task in done:
-            task.result()
-
-    async def end(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-
-async def _in_daemon_thread(work: Callable[[], bytes]) -> bytes:
-    """The result of something that may never end, and must not keep the process from ending."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[bytes] = loop.create_future()
-
-    def tell(result: bytes | Exception) -> None:
-        if done.done():
-            return
-        if isinstance(result, Exception):
-            done.set_exception(result)
-        else:
-            done.set_result(result)
-
-    def run() -> None:
-        result: bytes | Exception
-        try:
-            result = work()
-        except Exception as error:
-            result = error
-        with contextlib.suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(tell, result)
-
-    threading.Thread(target=run, daemon=True, name="standard input").start()
-    return await done
-
-
-async def _first(*waits: Awaitable[object]) -> None:
-    """Until one is over; raises what it raised."""
-    tasks = [asyncio.ensure_future(w) for w in waits]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def make_agent(settings: EdgeSettings, reader: Reader, doors: Doors | None = None) -> Agent:
