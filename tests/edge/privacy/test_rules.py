@@ -108,6 +108,28 @@ def test_what_stands_right_of_a_label_or_below_it_stays() -> None:
     }
 
 
+def test_what_only_looks_like_a_label_is_none() -> None:
+    rules = LeaveRules(labels=("Name", "姓名"))
+    for text in ("a brown amore and the lazy dog", "on a metre and more", "合计 12.50 元"):
+        assert hidden(rules, line(text, width=600), line("below it", top=80)) == set()
+    for text in (
+        "Name",
+        "Nane: Li",
+        "Surname",
+        "?Name",
+        "N ame: Li",
+        "Na me",
+        "姓 各",
+        "Your name Li",
+    ):
+        assert 0 in hidden(rules, line(text)), text
+
+
+def test_columns_of_numbers_may_leave() -> None:
+    column = [line(f"{n * 7919 % 90000 + 10000}", top=50 + 30 * n, width=60) for n in range(20)]
+    assert hidden(NUMBERS, *column) == set()
+
+
 def test_a_label_in_two_pieces_is_found() -> None:
     rules = LeaveRules(labels=("姓名",))
     lines = (line("姓", width=20), line("名", left=100, width=20), line("李雷", left=150, width=60))

@@ -6,10 +6,11 @@ characters one, of more two may be wrong.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tierocr.edge.privacy.fuzzy import cleaned, find
+from tierocr.edge.privacy.fuzzy import cleaned, find, words
 from tierocr.edge.privacy.placing import Box, Frame
 from tierocr.shared.document import Quad
 from tierocr.shared.geometry import slice_quad, span
@@ -30,10 +31,13 @@ class Reach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """Lines that are read as one: indices, and the text of each (see `cleaned`)."""
+    """Lines that are read as one: indices, and the text of each (see `cleaned`). `borders`: places
+    of the whole text between words.
+    """
 
     indices: tuple[int, ...]
     texts: tuple[str, ...]
+    borders: frozenset[int] = frozenset()
 
     @property
     def text(self) -> str:
@@ -50,20 +54,44 @@ class Written:
         return tuple(found)
 
 
+def written(indices: Sequence[int], texts: Sequence[str]) -> Written:
+    """Lines as one, from what was read of each. There is a border beside everything that is no
+    ASCII letter or digit: other scripts do not part their words.
+    """
+    borders, whole = {0}, ""
+    for word in (word for text in texts for word in words(text)):
+        whole += word
+        borders.add(len(whole))
+    for i, character in enumerate(whole):
+        if not (character.isascii() and character.isalnum()):
+            borders |= {i, i + 1}
+    return Written(
+        indices=tuple(indices),
+        texts=tuple(cleaned(text) for text in texts),
+        borders=frozenset(borders),
+    )
+
+
 def tolerated(label: str) -> int:
     """How many characters of a label (see `cleaned`) may be wrong."""
     return 0 if len(label) < 2 else 1 if len(label) < 6 else 2
 
 
-def label_quads(label: str, written: Written, quads: Sequence[Quad]) -> list[Quad]:
+def label_quads(label: str, row: Written, quads: Sequence[Quad]) -> list[Quad]:
     """Where a label stands in lines that are read as one."""
     wanted = cleaned(label)
     template = [frozenset(c) for c in wanted]
     found = []
-    for start, end in find(template, written.text, tolerated(wanted)):
-        indices = written.lines_of(start, end)
+    text = row.text
+    exact = [
+        match.span()
+        for match in re.finditer(re.escape(wanted), text)
+        if row.borders.intersection(match.span())  # also as a part of a word: surname, names
+    ]
+    for start, end in [*exact, *find(template, text, tolerated(wanted), row.borders)]:
+        indices = row.lines_of(start, end)
         if len(indices) == 1:
-            found.append(_part(written, indices[0], start, end, quads))
+            found.append(_part(row, indices[0], start, end, quads))
         elif indices:
             found.append(span([quads[i] for i in indices]))
     return found
@@ -95,10 +123,10 @@ def standing_in(place: Quad, quads: Sequence[Quad]) -> list[int]:
     return [i for i, box in enumerate(frame.boxes(quads)) if whole.share_of(box) > _TOUCH]
 
 
-def _part(written: Written, index: int, start: int, end: int, quads: Sequence[Quad]) -> Quad:
+def _part(row: Written, index: int, start: int, end: int, quads: Sequence[Quad]) -> Quad:
     """The part of a line that holds some of its characters."""
     at = 0
-    for i, text in zip(written.indices, written.texts, strict=True):
+    for i, text in zip(row.indices, row.texts, strict=True):
         if i == index:
             first, last = max(0, start - at), min(len(text), end - at)
             return slice_quad(quads[i], first / len(text), last / len(text))

@@ -93,11 +93,17 @@ def chains(quads: Sequence[Quad]) -> list[list[int]]:
     return [*found, *([i] for i in sorted(alone))]
 
 
-def below(upper: Quad, lower: Quad) -> bool:
-    """Whether a line goes on in the row right under it."""
+def below(upper: Quad, lowers: Sequence[Quad]) -> list[int]:
+    """In which of some lines a line may go on, as they stand in the row right under it."""
+    if not lowers:
+        return []
     frame = Frame(upper)
-    (box,) = frame.boxes([lower])
-    return 0.5 * frame.across < box.top < 2.5 * frame.across and box.left < frame.along
+    near = (0.5 * frame.across, 2.5 * frame.across)
+    return [
+        i
+        for i, box in enumerate(frame.boxes(lowers))
+        if near[0] < box.top < near[1] and box.left < frame.along and box.right > 0
+    ]
 
 
 def _behind(frame: Frame, box: Box) -> bool:

@@ -6,8 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tierocr.edge.privacy.fields import Reach, Written, label_quads, places, standing_in
-from tierocr.edge.privacy.fuzzy import cleaned
+from tierocr.edge.privacy.fields import (
+    Reach,
+    Written,
+    label_quads,
+    places,
+    standing_in,
+    written,
+)
 from tierocr.edge.privacy.patterns import Template, has_digit, spans
 from tierocr.edge.privacy.placing import below, chains
 from tierocr.shared.document import Line, Point, Quad
@@ -75,11 +81,7 @@ def forbidden(lines: Sequence[Line], width: int, height: int, rules: LeaveRules)
 
 
 def _rows(lines: Sequence[Line], quads: Sequence[Quad]) -> list[Written]:
-    texts = [cleaned(line.text) for line in lines]
-    return [
-        Written(indices=tuple(chain), texts=tuple(texts[i] for i in chain))
-        for chain in chains(quads)
-    ]
+    return [written(chain, [lines[i].text for i in chain]) for chain in chains(quads)]
 
 
 def _values(rows: Iterable[Written], quads: Sequence[Quad], rules: LeaveRules) -> list[Quad]:
@@ -110,18 +112,25 @@ def _numbers(
 
 
 def _wrapped(rows: Sequence[Written], quads: Sequence[Quad]) -> list[Written]:
-    """Rows that may go on in the row below, as one."""
-    ends = [row for row in rows if has_all_digits(row.text[-_WRAPPED:])]
-    begins = [row for row in rows if has_all_digits(row.text[:_WRAPPED])]
+    """Rows that may go on in the row below, as one; a row of nothing but digits does not, as they
+    stand in columns of tables.
+    """
+    ends = [
+        row
+        for row in rows
+        if _all_digits(row.text[-_WRAPPED:]) and not all(has_digit(c) for c in row.text)
+    ]
+    begins = [row for row in rows if _all_digits(row.text[:_WRAPPED])]
+    starts = [quads[b.indices[0]] for b in begins]
     return [
         Written(indices=(*a.indices, *b.indices), texts=(*a.texts, *b.texts))
         for a in ends
-        for b in begins
-        if a is not b and below(quads[a.indices[-1]], quads[b.indices[0]])
+        for b in (begins[i] for i in below(quads[a.indices[-1]], starts))
+        if a is not b
     ]
 
 
-def has_all_digits(text: str) -> bool:
+def _all_digits(text: str) -> bool:
     """Whether all of so many characters could be digits."""
     return len(text) == _WRAPPED and all(has_digit(c) for c in text)
 
