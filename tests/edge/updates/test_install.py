@@ -20,10 +20,11 @@ from cryptography.hazmat.primitives.serialization import (
 from tests.fakes.packs import write_pack
 from tierocr.edge.updates import commands
 from tierocr.edge.updates.archive import write_update
-from tierocr.edge.updates.installing import INCOMING, VERSIONS, install, rollback
+from tierocr.edge.updates.installing import INCOMING, VERSIONS, check_canary, install, rollback
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.models.manifest import Pack
 from tierocr.shared.models.store import find_pack, list_packs
+from tierocr.shared.ocr.tune import open_tuned
 
 KEY = Ed25519PrivateKey.generate()
 TRUSTED = [KEY.public_key()]
@@ -195,3 +196,15 @@ def test_the_commands_with_a_pack_that_reads(
     assert "edge-tiny" in capsys.readouterr().out
     monkeypatch.setenv("TIEROCR_PACKS", str(packs))
     assert find_pack("edge-tiny").folder == packs / "edge-tiny"
+
+
+def test_a_reader_that_misreads_the_canary_is_found() -> None:
+    pack = find_pack("edge-tiny")
+    canary = pack.manifest.canary
+    assert canary is not None
+    reader = open_tuned(pack, runtime="onnxruntime")
+    check_canary(pack, reader)
+    other = canary.model_copy(update={"lines": (*canary.lines[:-1], "something else")})
+    with pytest.raises(TierocrError, match="misreads its canary page") as caught:
+        check_canary(Pack(pack.folder, pack.manifest.model_copy(update={"canary": other})), reader)
+    assert caught.value.code == "model_invalid"

@@ -21,7 +21,7 @@ from tierocr.edge.updates.statement import NAME, Statement, check_fits
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.models.manifest import Pack, load_pack
 from tierocr.shared.ocr.reader import Reader
-from tierocr.shared.ocr.tune import canary_page, open_tuned
+from tierocr.shared.ocr.tune import canary_page, open_tuned, same_text
 
 VERSIONS, PREVIOUS, INCOMING = ".versions", "previous", "incoming"
 SelfTest = Callable[[Pack], None]
@@ -86,7 +86,7 @@ def check_canary(pack: Pack, reader: Reader) -> None:
     """Raise TierocrError `model_invalid` when a reader reads a pack's page otherwise."""
     assert pack.manifest.canary is not None
     texts = tuple(line.text for line in reader.read(canary_page(pack)).page.lines)
-    if texts != pack.manifest.canary.lines:
+    if not same_text(pack.manifest.canary.lines, texts):
         wrong = sorted(set(texts) ^ set(pack.manifest.canary.lines))[:4]
         raise TierocrError("model_invalid", f"pack {pack.name} misreads its canary page: {wrong}")
 
