@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,8 +11,10 @@ import openvino as ov
 
 from tests.cloud.forge.quantise.broken import wrongly_scaled
 from tests.cloud.forge.quantise.small import POINTWISE
+from tierocr.cloud.forge.quantise.artefacts import layers_for_tensorrt, make_for_tensorrt
 from tierocr.cloud.forge.quantise.openvino_int8 import quantise, to_openvino
 from tierocr.cloud.forge.quantise.probing import weighted_layers
+from tierocr.cloud.forge.quantise.qdq import TARGETS
 from tierocr.cloud.forge.quantise.sensitivity import rank
 from tierocr.shared.document import Floats
 from tierocr.shared.errors import TierocrError
@@ -49,3 +53,15 @@ def test_networks_without_a_common_layer_cannot_be_compared(
     with pytest.raises(TierocrError) as caught:
         rank(other, original, tensors[:1])
     assert caught.value.code == "model_invalid"
+
+
+@pytest.mark.parametrize("target", list(TARGETS))
+def test_the_file_for_tensorrt_can_be_compared_too(
+    target: str, small: Pack, original: ov.Model, tensors: list[Floats], tmp_path: Path
+) -> None:
+    layers = layers_for_tensorrt(small, "recogniser", tensors, ())
+    made = make_for_tensorrt(small, "recogniser", layers, target, tmp_path)
+    broken = wrongly_scaled(ov.Core().read_model(made.file), POINTWISE)
+    ranked = rank(broken, original, tensors[:2])
+    assert ranked[0].layer == POINTWISE and ranked[0].share > 0.5
+    assert {"MatMul.0", "Conv.0/WithoutBiases"} < {hurt.layer for hurt in ranked}

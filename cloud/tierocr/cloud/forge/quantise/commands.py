@@ -75,7 +75,8 @@ def build(
         source=Source(seed=seed, folder=calibrate),
         wanted=_wanted(seed, lines, pages, evaluate),
         how=f"tierocr models build {pack} OUT --target {target} --release {release} "
-        f"--network {network} --seed {seed}",
+        f"--network {network} --seed {seed} --lines {lines}"
+        + "".join(f" --evaluate {folder.name}" for folder in evaluate or ()),
     )
     with _progress() as note:
         built = building.build(_pack(pack), out, recipe, note)

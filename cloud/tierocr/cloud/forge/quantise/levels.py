@@ -15,7 +15,7 @@ from tierocr.cloud.forge.quantise.probing import find, pads, rounding_before
 from tierocr.cloud.forge.quantise.rounding import addition_of, constant_input
 from tierocr.shared.document import Floats
 
-_WITHOUT_BIAS = "/WithoutBiases"
+WITHOUT_BIAS = "/WithoutBiases"
 """OpenVINO's ending of a convolution's name whose bias it made an addition of its own."""
 
 
@@ -68,7 +68,7 @@ def _rounded(quantised: ov.Model, layer: ov.Node) -> RoundedLayer:
         taken = shift * whole.reshape(len(whole), -1).sum(1, dtype=np.int64) * weight_steps
         bias = (taken if bias is None else bias + taken).astype(np.float32)
     return RoundedLayer(
-        name=name.removesuffix(_WITHOUT_BIAS),
+        name=name.removesuffix(WITHOUT_BIAS),
         factor=_data(before.input_value(1)).reshape(-1) if _equalises(before) else None,
         shift=shift,
         step=step,

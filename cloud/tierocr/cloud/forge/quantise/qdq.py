@@ -36,6 +36,9 @@ class Form:
 
 TARGETS = {"trt8": Form(opset=17, ir=8, half=False), "trt10": Form(opset=19, ir=9, half=True)}
 
+STEPS = ("/Mul", "/Sub")
+"""Endings of the names of what comes before a layer's rounding: equalising, shifting."""
+
 _MEAN_AXES_BECOME_INPUT = 18  # the opset from which TensorRT 8.6 would average over everything
 
 
@@ -85,18 +88,20 @@ class _Graph:
         if layer.factor is not None:
             rank = (-1, 1, 1) if node.op_type == "Conv" else (-1,)
             factor = self._constant(f"{name}/factor", layer.factor.reshape(rank))
-            new.append(helper.make_node("Mul", [value, factor], [f"{name}/equal"], f"{name}/Mul"))
+            given, result = [value, factor], [f"{name}/equal"]
+            new.append(helper.make_node("Mul", given, result, name + STEPS[0]))
             value = f"{name}/equal"
         if layer.shift:
             shift = self._constant(f"{name}/shift", np.array(layer.shift, dtype=np.float32))
-            new.append(helper.make_node("Sub", [value, shift], [f"{name}/shifted"], f"{name}/Sub"))
+            given, result = [value, shift], [f"{name}/shifted"]
+            new.append(helper.make_node("Sub", given, result, name + STEPS[1]))
             value = f"{name}/shifted"
         step = self._constant(f"{name}/step", np.array(layer.step, dtype=np.float32))
         zero = self._constant(f"{name}/zero", np.array(0, dtype=np.int8))
-        for kind, result in (("QuantizeLinear", "whole"), ("DequantizeLinear", "rounded")):
-            result = f"{name}/{result}"
-            new.append(helper.make_node(kind, [value, step, zero], [result], f"{name}/{kind}"))
-            value = result
+        for kind, ending in (("QuantizeLinear", "whole"), ("DequantizeLinear", "rounded")):
+            rounded = f"{name}/{ending}"
+            new.append(helper.make_node(kind, [value, step, zero], [rounded], f"{name}/{kind}"))
+            value = rounded
         node.input[0] = value
         return new
 
