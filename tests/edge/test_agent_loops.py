@@ -80,18 +80,18 @@ class Desk:
     async def keep(self, data: bytes, *pages: list[str]) -> Entry:
         document = planned(data, *(pages or (["hello", "sun"],)))
         arrival = Arrival(source="inbox", name="a.png")
-        kept = await self.box.call(lambda box: box.keep(arrival, data, document, 0.0))
+        kept = await self.box.call(lambda box: box.incoming.keep(arrival, data, document, 0.0))
         assert kept is not None
         self.box.tell()
         return kept.entry
 
     async def state(self, entry: Entry) -> str:
-        found = await self.box.call(lambda box: box.find(entry.id))
+        found = await self.box.call(lambda box: box.incoming.find(entry.id))
         assert found is not None
         return found.state
 
     async def due(self) -> Due:
-        found = await self.box.call(lambda box: box.next_due("x", 1e12))
+        found = await self.box.call(lambda box: box.outgoing.next("x", 1e12))
         assert found is not None
         return found
 
@@ -277,7 +277,7 @@ async def test_reading_and_keeping(desk: Desk) -> None:
     assert due.document.engine == EngineInfo(
         pack="painted", precision="f32", runtime="fake 1.0 CPU"
     )
-    work = await desk.box.call(lambda box: box.next_work(0.0))
+    work = await desk.box.call(lambda box: box.refinements.next_work(0.0))
     assert work is not None and [s.region.text for s in work.sent] == ["hello"]
     refused = await intake.take(arrival, data[:40], last=False)
     assert refused is not None and not refused.hopeless
@@ -314,9 +314,9 @@ async def test_while_there_is_no_room_it_waits(tmp_path: Path) -> None:
 
     await until(blocked)
     assert not taking.done()
-    await desk.box.call(lambda box: box.give_up_all("internal: no"))
+    await desk.box.call(lambda box: box.refinements.give_up_all("internal: no"))
     due = await desk.due()
-    await desk.box.call(lambda box: box.delivered(due, 0.0))
+    await desk.box.call(lambda box: box.outgoing.delivered(due, 0.0))
     desk.box.tell()
     assert await asyncio.wait_for(taking, 30) is None and intake.blocked is None
     tiered.close()

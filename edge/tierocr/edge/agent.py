@@ -268,8 +268,8 @@ class Agent:
     def _over(self, outbox: Outbox) -> list[Entry]:
         """Give up what waits for the cloud in vain: all of it where nothing may leave."""
         if self._address is None:
-            return outbox.give_up_all(NOT_SENT)
-        return outbox.expire(time.time())
+            return outbox.refinements.give_up_all(NOT_SENT)
+        return outbox.refinements.expire(time.time())
 
     async def _watchdog(self) -> None:
         """Tell the watchdog that the loop goes round and the outbox answers."""
@@ -292,11 +292,11 @@ class Agent:
 
 def _give_up_unless(outbox: Outbox, rules: str) -> list[Entry]:
     """Nothing is sent of what was prepared under other rules about what may leave."""
-    kept = outbox.note(PREPARED) or PrivacySettings().model_dump_json()
+    kept = outbox.notes.get(PREPARED) or PrivacySettings().model_dump_json()
     if kept == rules:
         return []
-    ended = outbox.give_up_all(RULES_CHANGED)
-    outbox.put_note(PREPARED, rules)
+    ended = outbox.refinements.give_up_all(RULES_CHANGED)
+    outbox.notes.put(PREPARED, rules)
     return ended
 
 

@@ -58,9 +58,9 @@ class Courier:
         """Deliver what is due; returns the seconds to wait, None for "until something changes"."""
         now, name = self._clock(), self._sink.name
         try:
-            due = await self._outbox.call(lambda box: box.next_due(name, now))
+            due = await self._outbox.call(lambda box: box.outgoing.next(name, now))
             if due is None:
-                at = await self._outbox.call(lambda box: box.next_due_at(name))
+                at = await self._outbox.call(lambda box: box.outgoing.next_at(name))
                 return None if at is None else max(at - now, 0.01)
             return await self._deliver(due)
         except TierocrError as error:
@@ -80,9 +80,9 @@ class Courier:
         except Undelivered as failure:
             return await self._failed(due, failure, fields)
         if self._failures:  # it is back: what waits need wait no longer
-            await self._outbox.call(lambda box: box.release_deliveries(self._sink.name))
+            await self._outbox.call(lambda box: box.outgoing.release(self._sink.name))
         self._failures = 0
-        finished = await self._outbox.call(lambda box: box.delivered(due, self._clock()))
+        finished = await self._outbox.call(lambda box: box.outgoing.delivered(due, self._clock()))
         event(_log, "delivered", finished=finished, **fields)
         self._outbox.tell()
         return 0.0
@@ -92,7 +92,9 @@ class Courier:
             event(
                 _log, "will never be delivered", level=logging.ERROR, error=str(failure), **fields
             )
-            await self._outbox.call(lambda box: box.undeliverable(due, str(failure), self._clock()))
+            await self._outbox.call(
+                lambda box: box.outgoing.undeliverable(due, str(failure), self._clock())
+            )
             self._outbox.tell()
             return 0.0
         level = logging.WARNING if self._failures == 0 else logging.INFO
@@ -100,5 +102,5 @@ class Courier:
         rest = self._retries.wait(self._failures, failure.retry_after)
         own = self._clock() + self._retries.wait(due.delivery.attempts, failure.retry_after)
         self._failures += 1
-        await self._outbox.call(lambda box: box.redeliver(due, str(failure), own))
+        await self._outbox.call(lambda box: box.outgoing.redeliver(due, str(failure), own))
         return rest

@@ -57,7 +57,7 @@ class ReadingIntake:
     async def take(self, arrival: Arrival, data: bytes, *, last: bool) -> Objection | None:
         """Read a file and keep its text; None once that is safe. Waits while there is no room."""
         key, _ = await asyncio.to_thread(document_id, data)
-        known = await self._patiently(lambda: self._outbox.call(lambda box: box.find(key)))
+        known = await self._patiently(lambda: self._outbox.call(lambda box: box.incoming.find(key)))
         if known is not None and known.state != RECEIVED:
             await self.see(arrival)
             event(
@@ -83,7 +83,9 @@ class ReadingIntake:
     async def receive(self, arrival: Arrival, data: bytes) -> Kept:
         """Take over bytes that have no file of their own; they are read by `read_received`."""
         kept = await self._with_room(
-            lambda: self._outbox.call(lambda box: box.receive(arrival, data, self._clock()))
+            lambda: self._outbox.call(
+                lambda box: box.incoming.receive(arrival, data, self._clock())
+            )
         )
         event(_log, "received", document=kept.entry.id, source=arrival.source)
         self._outbox.tell()
@@ -95,7 +97,7 @@ class ReadingIntake:
         tried: dict[str, int] = {}
         while True:
             found = await self._patiently(
-                lambda: self._outbox.call(lambda box: box.next_received())
+                lambda: self._outbox.call(lambda box: box.incoming.next_received())
             )
             if found is None:
                 await wait_for_event(changed, None)
@@ -116,24 +118,30 @@ class ReadingIntake:
 
     async def seen(self, source: str) -> dict[str, tuple[int, int]]:
         """Files that were taken: size and time of change then."""
-        return await self._patiently(lambda: self._outbox.call(lambda box: box.seen(source)))
+        return await self._patiently(
+            lambda: self._outbox.call(lambda box: box.incoming.seen(source))
+        )
 
     async def see(self, arrival: Arrival) -> None:
         """A file is done with, although nothing new came of it."""
-        await self._patiently(lambda: self._outbox.call(lambda box: box.see(arrival)))
+        await self._patiently(lambda: self._outbox.call(lambda box: box.incoming.see(arrival)))
 
     async def unsee(self, source: str, paths: Iterable[str]) -> None:
         """These are no longer there."""
         gone = list(paths)
-        await self._patiently(lambda: self._outbox.call(lambda box: box.unsee(source, gone)))
+        await self._patiently(
+            lambda: self._outbox.call(lambda box: box.incoming.unsee(source, gone))
+        )
 
     async def _deadly(self, key: str) -> Failure | None:
         """Why a document is not read any more: each time, the process has not outlived it."""
-        attempts = await self._patiently(lambda: self._outbox.call(lambda box: box.attempts(key)))
+        attempts = await self._patiently(
+            lambda: self._outbox.call(lambda box: box.attempts.of(key))
+        )
         if attempts < TRIES:
             return None
         # if it comes again, perhaps to a better reader, it is read again
-        await self._outbox.call(lambda box: box.end_reading(key))
+        await self._outbox.call(lambda box: box.attempts.end(key))
         message = f"the process ended {attempts} times while it was being read"
         return Failure(code="internal", message=message)
 
@@ -143,13 +151,13 @@ class ReadingIntake:
         """Like `_read`, and noted should the process not outlive it; one of which that is known
         is read alone, so that nobody else is suspected.
         """
-        suspect = await self._patiently(lambda: self._outbox.call(lambda box: box.attempts(key)))
+        suspect = await self._patiently(lambda: self._outbox.call(lambda box: box.attempts.of(key)))
         async with self._turns.alone() if suspect else self._turns.together():
-            await self._patiently(lambda: self._outbox.call(lambda box: box.begin_reading(key)))
+            await self._patiently(lambda: self._outbox.call(lambda box: box.attempts.begin(key)))
             try:
                 return await self._read(data, arrival)
             finally:
-                await self._outbox.call(lambda box: box.end_reading(key))
+                await self._outbox.call(lambda box: box.attempts.end(key))
 
     async def _read(self, data: bytes, arrival: Arrival) -> PlannedDocument | Failure:
         """A failure is the engine's. Whatever it is, it must not end the agent: the next file may
@@ -167,7 +175,9 @@ class ReadingIntake:
 
     async def _keep(self, arrival: Arrival, data: bytes, planned: PlannedDocument) -> None:
         kept = await self._with_room(
-            lambda: self._outbox.call(lambda box: box.keep(arrival, data, planned, self._clock()))
+            lambda: self._outbox.call(
+                lambda box: box.incoming.keep(arrival, data, planned, self._clock())
+            )
         )
         entry = kept.entry
         event(

@@ -104,9 +104,9 @@ class Sender:
             rest = await self._may_send() if self._may_send is not None else 0.0
             if rest > 0:
                 return rest
-            work = await self._outbox.call(lambda box: box.next_work(now))
+            work = await self._outbox.call(lambda box: box.refinements.next_work(now))
             if work is None:
-                due = await self._outbox.call(lambda box: box.next_work_due(now))
+                due = await self._outbox.call(lambda box: box.refinements.next_work_due(now))
                 return None if due is None else max(due - now, 0.01)
         except TierocrError as error:
             self._cannot_store(error)
@@ -140,11 +140,11 @@ class Sender:
             seconds=round(self._steady() - started, 3),
         )
         await self._store(
-            work, lambda: self._outbox.call(lambda box: box.answered(work, merged, self._clock()))
+            work, lambda: self._outbox.call(lambda box: box.refinements.answered(work, merged))
         )
         if back:  # pages that were sent in vain need wait no longer
             with contextlib.suppress(TierocrError):
-                await self._outbox.call(lambda box: box.release_pages())
+                await self._outbox.call(lambda box: box.refinements.release())
             self._outbox.tell()
 
     async def _failed(self, work: Work, name: str, error: TierocrError) -> None:
@@ -164,7 +164,7 @@ class Sender:
         if of_content:
             self._breaker.succeeded()  # it answered
             await self._store(
-                work, lambda: self._outbox.call(lambda box: box.refused(work, error, self._clock()))
+                work, lambda: self._outbox.call(lambda box: box.refinements.refused(work, error))
             )
             return
         attempt = self._failures if error.retryable else 30
@@ -172,7 +172,7 @@ class Sender:
         self._failures += 1
         not_before = self._clock() + self._retries.wait(work.attempts, retry_after)
         await self._store(
-            work, lambda: self._outbox.call(lambda box: box.postponed(work, not_before))
+            work, lambda: self._outbox.call(lambda box: box.refinements.postponed(work, not_before))
         )
 
     async def _store(self, work: Work, attempt: Callable[[], Awaitable[object]]) -> None:
@@ -183,7 +183,7 @@ class Sender:
             self._cannot_store(error)
             await asyncio.sleep(STORE_AGAIN)
             with contextlib.suppress(TierocrError):
-                await self._outbox.call(lambda box: box.postponed(work, None))
+                await self._outbox.call(lambda box: box.refinements.postponed(work, None))
         self._outbox.tell()
 
     def _cannot_store(self, error: TierocrError) -> None:

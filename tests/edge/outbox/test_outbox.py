@@ -58,7 +58,9 @@ def box(tmp_path: Path) -> Iterator[Box]:
 
 def keep(outbox: Outbox, data: bytes, *pages: list[str], now: float = 0.0, **more: Any) -> Kept:
     arrival = more.pop("arrival", INBOX)
-    kept = outbox.keep(arrival, data, planned(data, *(pages or (["hello", "sun"],)), **more), now)
+    kept = outbox.incoming.keep(
+        arrival, data, planned(data, *(pages or (["hello", "sun"],)), **more), now
+    )
     assert kept is not None
     return kept
 
@@ -69,9 +71,9 @@ def capitals(page: Page) -> Page:
 
 def deliver_all(outbox: Outbox, sink: str = "out", now: float = 1.0) -> list[Due]:
     found = []
-    while (due := outbox.next_due(sink, now)) is not None:
+    while (due := outbox.outgoing.next(sink, now)) is not None:
         found.append(due)
-        outbox.delivered(due, now)
+        outbox.outgoing.delivered(due, now)
     return found
 
 
@@ -85,10 +87,10 @@ def test_provisional_at_once_and_final_once_refined(box: Box) -> None:
     (first,) = deliver_all(outbox)
     assert (first.document.status, first.document.version) == ("provisional", 1)
     assert not first.delivery.final
-    work = outbox.next_work(1.0)
+    work = outbox.refinements.next_work(1.0)
     assert work is not None and [s.region.text for s in work.sent] == ["hello"]
-    assert outbox.next_work(1.0) is None, "it is under way"
-    assert outbox.answered(work, capitals(work.page), 2.0).state == REFINED
+    assert outbox.refinements.next_work(1.0) is None, "it is under way"
+    assert outbox.refinements.answered(work, capitals(work.page)).state == REFINED
     (last,) = deliver_all(outbox)
     assert (last.document.status, last.document.version) == ("final", 2)
     assert last.document.id == first.document.id
@@ -107,9 +109,9 @@ def test_with_nothing_to_send_it_is_final_at_once(box: Box) -> None:
 def test_a_provisional_version_that_is_overtaken_is_not_delivered(box: Box) -> None:
     outbox = box.open()
     keep(outbox, b"1")
-    work = outbox.next_work(0.0)
+    work = outbox.refinements.next_work(0.0)
     assert work is not None
-    outbox.answered(work, work.page, 0.0)
+    outbox.refinements.answered(work, work.page)
     assert [d.document.version for d in deliver_all(outbox)] == [2]
 
 
@@ -132,11 +134,11 @@ def test_a_sink_that_is_gone_holds_up_nobody(box: Box) -> None:
 def test_it_expires_with_what_there_is(box: Box) -> None:
     outbox = box.open()
     keep(outbox, b"1", ["a"], ["b"])
-    work = outbox.next_work(0.0)
+    work = outbox.refinements.next_work(0.0)
     assert work is not None
-    outbox.answered(work, capitals(work.page), 0.0)
-    assert outbox.expire(99.0) == []
-    (entry,) = outbox.expire(100.0)
+    outbox.refinements.answered(work, capitals(work.page))
+    assert outbox.refinements.expire(99.0) == []
+    (entry,) = outbox.refinements.expire(100.0)
     assert entry.state == EXPIRED and box.files == []
     (due,) = deliver_all(outbox)
     assert [p.lines[0].text for p in due.document.pages] == ["A", "b"]
@@ -146,11 +148,11 @@ def test_it_expires_with_what_there_is(box: Box) -> None:
 def test_an_answer_that_comes_too_late_changes_nothing(box: Box) -> None:
     outbox = box.open()
     keep(outbox, b"1")
-    work = outbox.next_work(0.0)
+    work = outbox.refinements.next_work(0.0)
     assert work is not None
-    outbox.expire(100.0)
-    assert outbox.answered(work, capitals(work.page), 101.0).state == EXPIRED
-    outbox.postponed(work, 102.0)
+    outbox.refinements.expire(100.0)
+    assert outbox.refinements.answered(work, capitals(work.page)).state == EXPIRED
+    outbox.refinements.postponed(work, 102.0)
     (due,) = deliver_all(outbox)
     assert due.document.pages[0].lines[0].text == "hello"
 
@@ -158,12 +160,12 @@ def test_an_answer_that_comes_too_late_changes_nothing(box: Box) -> None:
 def test_a_page_that_the_cloud_refuses_stays_as_it_is(box: Box) -> None:
     outbox = box.open()
     keep(outbox, b"1", ["a"], ["b"])
-    work = outbox.next_work(0.0)
+    work = outbox.refinements.next_work(0.0)
     assert work is not None
-    outbox.refused(work, TierocrError("too_large", "no"), 0.0)
-    work = outbox.next_work(0.0)
+    outbox.refinements.refused(work, TierocrError("too_large", "no"))
+    work = outbox.refinements.next_work(0.0)
     assert work is not None and work.page.index == 1
-    assert outbox.answered(work, capitals(work.page), 0.0).state == REFINED
+    assert outbox.refinements.answered(work, capitals(work.page)).state == REFINED
     (due,) = deliver_all(outbox)
     assert [p.lines[0].text for p in due.document.pages] == ["a", "B"]
     assert due.document.errors == (Failure(code="too_large", message="no"),)
@@ -172,14 +174,16 @@ def test_a_page_that_the_cloud_refuses_stays_as_it_is(box: Box) -> None:
 def test_a_postponed_page_waits_and_counts(box: Box) -> None:
     outbox = box.open()
     keep(outbox, b"1")
-    work = outbox.next_work(0.0)
+    work = outbox.refinements.next_work(0.0)
     assert work is not None and work.attempts == 0
-    outbox.postponed(work, 7.0)
-    assert outbox.next_work(6.0) is None and outbox.next_work_due(6.0) == 7.0
-    work = outbox.next_work(7.0)
+    outbox.refinements.postponed(work, 7.0)
+    assert (
+        outbox.refinements.next_work(6.0) is None and outbox.refinements.next_work_due(6.0) == 7.0
+    )
+    work = outbox.refinements.next_work(7.0)
     assert work is not None and work.attempts == 1
-    outbox.postponed(work, None)
-    assert outbox.next_work(7.0) is not None
+    outbox.refinements.postponed(work, None)
+    assert outbox.refinements.next_work(7.0) is not None
 
 
 def test_what_could_not_be_read_is_told_once(box: Box) -> None:
@@ -214,25 +218,25 @@ def test_names_need_not_be_text(box: Box) -> None:
     arrival = Arrival(source="inbox", name=name, seen=seen)
     kept = keep(box.open(), b"1", name=name, arrival=arrival)
     outbox = box.open()
-    found = outbox.find(kept.entry.id)
+    found = outbox.incoming.find(kept.entry.id)
     assert found is not None and found.name == found.output == name
-    assert outbox.seen("inbox") == {name: (1, 2)} and outbox.seen("other") == {}
+    assert outbox.incoming.seen("inbox") == {name: (1, 2)} and outbox.incoming.seen("other") == {}
     assert deliver_all(outbox)[0].document.name == name
-    outbox.unsee("inbox", [name])
-    assert outbox.seen("inbox") == {}
+    outbox.incoming.unsee("inbox", [name])
+    assert outbox.incoming.seen("inbox") == {}
 
 
 def test_finished_documents_are_forgotten_in_time(box: Box) -> None:
     outbox = box.open(history=1, history_seconds=50)
     ids = [keep(outbox, bytes([n]), unsure=0).entry.id for n in range(3)]
     for now in (1.0, 2.0, 3.0):
-        due = outbox.next_due("out", now)
+        due = outbox.outgoing.next("out", now)
         assert due is not None
-        outbox.delivered(due, now)
+        outbox.outgoing.delivered(due, now)
     outbox.forget(4.0)
-    assert [outbox.find(i) is not None for i in ids] == [False, False, True]
+    assert [outbox.incoming.find(i) is not None for i in ids] == [False, False, True]
     outbox.forget(60.0)
-    assert outbox.find(ids[2]) is None
+    assert outbox.incoming.find(ids[2]) is None
 
 
 # -- restart -----------------------------------------------------------------------------------
@@ -241,14 +245,14 @@ def test_finished_documents_are_forgotten_in_time(box: Box) -> None:
 def test_everything_goes_on_after_a_restart(box: Box) -> None:
     outbox = box.open()
     keep(outbox, b"1", ["a"], ["b"])
-    work = outbox.next_work(0.0)
+    work = outbox.refinements.next_work(0.0)
     assert work is not None
-    outbox.answered(work, capitals(work.page), 0.0)
-    assert outbox.next_work(0.0) is not None  # sent, and then the power goes
+    outbox.refinements.answered(work, capitals(work.page))
+    assert outbox.refinements.next_work(0.0) is not None  # sent, and then the power goes
     again = box.open()
-    work = again.next_work(0.0)
+    work = again.refinements.next_work(0.0)
     assert work is not None and work.page.lines[0].text == "b"
-    again.answered(work, capitals(work.page), 0.0)
+    again.refinements.answered(work, capitals(work.page))
     (due,) = deliver_all(again)
     assert [p.lines[0].text for p in due.document.pages] == ["A", "B"]
     assert (due.document.version, due.document.status) == (2, "final")
@@ -256,8 +260,8 @@ def test_everything_goes_on_after_a_restart(box: Box) -> None:
 
 def test_a_delivery_that_was_not_confirmed_is_made_again_the_same(box: Box) -> None:
     keep(box.open(), b"1", unsure=0)
-    one = box.open().next_due("out", 0.0)
-    two = box.open().next_due("out", 0.0)
+    one = box.open().outgoing.next("out", 0.0)
+    two = box.open().outgoing.next("out", 0.0)
     assert one is not None and two is not None
     assert one.document == two.document and one.delivery == two.delivery
 
@@ -277,7 +281,7 @@ def test_crops_that_are_damaged_cost_their_page_alone(box: Box) -> None:
     (box.folder / "crops" / box.files[0]).write_bytes(b"\xc1")
     (box.folder / "crops" / box.files[1]).unlink()
     keep(outbox, b"3")
-    work = outbox.next_work(0.0)
+    work = outbox.refinements.next_work(0.0)
     assert work is not None and work.entry.number == 3
     assert {d.document.errors[0].code for d in deliver_all(outbox) if d.delivery.final} == {
         "internal"
@@ -306,15 +310,15 @@ def test_a_newer_database_is_refused(box: Box) -> None:
 
 def test_received_bytes_wait_to_be_read(box: Box) -> None:
     outbox = box.open()
-    kept = outbox.receive(Arrival(source="stdin", name="page"), b"bytes", 0.0)
+    kept = outbox.incoming.receive(Arrival(source="stdin", name="page"), b"bytes", 0.0)
     assert kept is not None and kept.entry.state == RECEIVED
-    again = outbox.receive(Arrival(source="stdin", name="page"), b"bytes", 0.0)
+    again = outbox.incoming.receive(Arrival(source="stdin", name="page"), b"bytes", 0.0)
     assert again is not None and again.duplicate
     outbox = box.open()
-    found = outbox.next_received()
+    found = outbox.incoming.next_received()
     assert found is not None and found[1] == b"bytes"
     keep(outbox, b"bytes", arrival=Arrival(source="stdin", name="page"))
-    assert outbox.next_received() is None
+    assert outbox.incoming.next_received() is None
     assert [name for name in box.files if "." not in name] == []
     assert len(deliver_all(outbox)) == 1
 
@@ -340,7 +344,7 @@ def flood(box: Box, when_full: str, count: int = 30) -> tuple[Outbox, list[Kept 
     for n in range(count):
         data = bytes([n])
         crop = os.urandom(2000)
-        kept.append(outbox.keep(INBOX, data, planned(data, ["abc"], crop=crop), 0.0))
+        kept.append(outbox.incoming.keep(INBOX, data, planned(data, ["abc"], crop=crop), 0.0))
         deliver_all(outbox)
         assert outbox.status(0.0).load.bytes <= 20_000
         size = sum((box.folder / "crops" / f).stat().st_size for f in box.files)
@@ -363,11 +367,11 @@ def test_blocking_lets_nothing_in_until_there_is_room(box: Box) -> None:
     outbox, kept = flood(box, "block")
     assert 3 < sum(k is not None for k in kept) < 12
     assert kept[-1] is None
-    work = outbox.next_work(0.0)
+    work = outbox.refinements.next_work(0.0)
     assert work is not None
-    outbox.answered(work, work.page, 0.0)
+    outbox.refinements.answered(work, work.page)
     deliver_all(outbox)
-    assert outbox.keep(INBOX, b"new", planned(b"new", ["abc"], crop=bytes(2000)), 0.0)
+    assert outbox.incoming.keep(INBOX, b"new", planned(b"new", ["abc"], crop=bytes(2000)), 0.0)
 
 
 def test_narrower_bounds_hold_from_the_next_start_on(box: Box) -> None:
@@ -406,12 +410,12 @@ def test_a_full_disk_leaves_no_trace_and_no_dead_end(box: Box, room: int) -> Non
     keep(outbox, b"1")
     disk.room = room
     with pytest.raises(TierocrError) as caught:
-        outbox.keep(INBOX, b"2", planned(b"2", ["a"], ["b"]), 0.0)
+        outbox.incoming.keep(INBOX, b"2", planned(b"2", ["a"], ["b"]), 0.0)
     assert caught.value.code == "over_capacity"
     assert len(box.files) == 1 and outbox.status(0.0).load.documents == 1
-    work = outbox.next_work(0.0)
+    work = outbox.refinements.next_work(0.0)
     assert work is not None
-    outbox.answered(work, work.page, 0.0)
+    outbox.refinements.answered(work, work.page)
     assert len(deliver_all(outbox)) == 1
     disk.room = 10_000
     assert not keep(outbox, b"2").duplicate
@@ -427,12 +431,14 @@ def test_space_that_must_stay_free_stays_free(box: Box) -> None:
 def test_a_full_database_leaves_no_trace(box: Box) -> None:
     outbox = box.open()
     keep(outbox, b"1")
-    database = outbox._database
+    database = outbox.store.database
     ((pages,),) = database.rows("PRAGMA page_count")
     database.run(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(TierocrError) as caught:
-        outbox.keep(INBOX, b"2", planned(b"2", *([os.urandom(900).hex()] for _ in range(9))), 0.0)
+        outbox.incoming.keep(
+            INBOX, b"2", planned(b"2", *([os.urandom(900).hex()] for _ in range(9))), 0.0
+        )
     assert caught.value.code == "over_capacity"
-    assert len(box.files) == 1 and outbox.find("sha256-1") is None
+    assert len(box.files) == 1 and outbox.incoming.find("sha256-1") is None
     database.run("PRAGMA max_page_count = 1000000")
     keep(outbox, b"2")

@@ -44,10 +44,10 @@ def make(tmp_path: Path) -> Iterator[Make]:
     def due(data: bytes = PICTURE, name: str = "sub/scan.png", **more: Any) -> Due:
         arrival = Arrival(source="inbox", name=name)
         document = planned(data, ["hello", "合计"], name=name, **more)
-        assert outbox.keep(arrival, data, document, 0.0) is not None
-        found = outbox.next_due("x", 0.0)
+        assert outbox.incoming.keep(arrival, data, document, 0.0) is not None
+        found = outbox.outgoing.next("x", 0.0)
         assert found is not None
-        outbox.delivered(found, 0.0)
+        outbox.outgoing.delivered(found, 0.0)
         return found
 
     yield due

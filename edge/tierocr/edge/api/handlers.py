@@ -106,7 +106,7 @@ class Handlers:
     async def job(self, request: web.Request) -> web.Response:
         """`GET /v1/jobs/{id}`: how far a document is, and its newest version while it is known."""
         key = request.match_info["id"]
-        entry = await self._parts.outbox.call(lambda box: box.find(key))
+        entry = await self._parts.outbox.call(lambda box: box.incoming.find(key))
         if entry is None:
             raise TierocrError("not_found", "there is no such document")
         kept = self._parts.recent.find(key)
@@ -150,7 +150,7 @@ class Handlers:
     async def _read(self, request: web.Request, limit: int) -> tuple[str, bytes]:
         data, name = await _upload(request, limit)
         key, _ = await asyncio.to_thread(document_id, data)
-        known = await self._parts.outbox.call(lambda box: box.find(key))
+        known = await self._parts.outbox.call(lambda box: box.incoming.find(key))
         kept = self._parts.recent.find(key)
         if kept is None and known is not None and known.state != RECEIVED:
             # it was here before, and its result is gone: it is read again, and only told
