@@ -33,6 +33,17 @@ def test_what_did_not_end_is_counted_until_it_ends(tmp_path: Path) -> None:
     assert Attempts(tmp_path, Disk()).of("a") == 0
 
 
+def test_at_a_start_what_was_read_and_what_is_too_much_is_forgotten(tmp_path: Path) -> None:
+    attempts = Attempts(tmp_path, Disk())
+    attempts.sweep(lambda name: True)
+    for name, begun in (("read", 2), ("once", 1), ("twice", 2), ("thrice", 3)):
+        for _ in range(begun):
+            attempts.begin(name)
+    attempts.sweep(lambda name: name == "read", most=2)
+    left = {name: attempts.of(name) for name in ("read", "once", "twice", "thrice")}
+    assert left == {"read": 0, "once": 0, "twice": 2, "thrice": 3}
+
+
 def test_on_a_full_disk_nothing_begins(tmp_path: Path) -> None:
     attempts = Attempts(tmp_path, FullDisk())
     with pytest.raises(TierocrError) as caught:

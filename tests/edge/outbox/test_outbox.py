@@ -274,6 +274,16 @@ def test_files_without_a_row_are_swept_away(box: Box) -> None:
     assert len(box.files) == 1
 
 
+def test_an_attempt_is_forgotten_at_a_start_once_its_document_was_read(box: Box) -> None:
+    outbox = box.open()
+    kept, waiting = keep(outbox, b"1").entry, outbox.incoming.receive(INBOX, b"2", 0.0)
+    assert waiting is not None
+    for document in (kept.id, waiting.entry.id, "sha256-never-kept"):
+        outbox.attempts.begin(document)
+    again = box.open().attempts
+    assert [again.of(d) for d in (kept.id, waiting.entry.id, "sha256-never-kept")] == [0, 1, 1]
+
+
 def test_crops_that_are_damaged_cost_their_page_alone(box: Box) -> None:
     outbox = box.open()
     keep(outbox, b"1")

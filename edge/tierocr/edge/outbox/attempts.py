@@ -8,11 +8,14 @@ power, which is no fault of the document.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from pathlib import Path
 
 from tierocr.edge.disk import Disk, storage_errors
 
 ATTEMPTS = "attempts"
+MOST = 1000
+"""So many are remembered over a start: what never comes again must not pile up."""
 
 
 class Attempts:
@@ -40,3 +43,17 @@ class Attempts:
         """The attempt has ended, whatever came of it."""
         with contextlib.suppress(OSError):
             self._disk.remove(self._folder / document)
+
+    def sweep(self, was_read: Callable[[str], bool], most: int = MOST) -> None:
+        """At a start: forget documents that were read in the end, as when the same bytes came
+        twice, and those with the fewest attempts beyond so many.
+        """
+        with storage_errors():
+            try:
+                names = self._disk.names(self._folder)
+            except FileNotFoundError:
+                return
+        done = [name for name in names if was_read(name)]
+        left = sorted(set(names) - set(done), key=lambda name: (-self.of(name), name))
+        for name in (*done, *left[most:]):
+            self.end(name)

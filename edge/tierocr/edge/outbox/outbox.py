@@ -97,3 +97,8 @@ class Outbox:
             narrower = to_free(store.documents.held(), excess, bounds.when_full)
             self.refinements.drop(narrower, states.NO_ROOM)
         store.blobs.sweep(store.documents.all_waiting(), store.documents.unfinished_ids())
+        store.attempts.sweep(self._was_read)
+
+    def _was_read(self, document: str) -> bool:
+        entry = self.store.documents.find(document)
+        return entry is not None and entry.state != states.RECEIVED
