@@ -14,7 +14,7 @@ import threading
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AsyncExitStack, closing, contextmanager, suppress
 from http.client import HTTPConnection
 from itertools import count
 from typing import Any
@@ -30,6 +30,7 @@ from tests.cloud.conftest import body_of, readers_by, region
 from tests.fakes.engines import painted_reader
 from tests.fakes.painted import paint, png
 from tierocr.cloud.app import SERVICE, make_app
+from tierocr.cloud.connections import set_up
 from tierocr.cloud.model import OpenReaders
 from tierocr.cloud.settings import CloudSettings
 from tierocr.shared.document import Pixels
@@ -51,9 +52,12 @@ class Running:
             "auth": {"allow_anonymous": True},
             "model": {"warm_widths": [64], "canary_seconds": 0},
             "decoding": {"processes": False},
+            "stop": {"grace_seconds": 1},
             **sections,
         }
-        self.app = make_app(CloudSettings.model_validate(values), readers=readers, probes=[])
+        self.settings = CloudSettings.model_validate(values)
+        self.app = make_app(self.settings, readers=readers, probes=[])
+        self.around = AsyncExitStack()
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever)
         self.thread.start()
@@ -63,17 +67,14 @@ class Running:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
 
     async def _start(self) -> int:
-        self.runner = web.AppRunner(
-            self.app, handler_cancellation=True, access_log=None, shutdown_timeout=1
-        )
-        await self.runner.setup()
+        self.runner = await self.around.enter_async_context(set_up(self.app, self.settings))
         await web.TCPSite(self.runner, "127.0.0.1", 0).start()
         await self.app[SERVICE].loaded()
         port: int = self.runner.addresses[0][1]
         return port
 
     def stop(self) -> None:
-        self.run(self.runner.cleanup())
+        self.run(self.around.aclose())
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join(10)
         self.loop.close()
@@ -323,6 +324,43 @@ def test_bodies_that_drip_hold_nobody_up() -> None:
         # files have two places: the third of them was turned away
         assert set(answers) <= {b"HTTP/1.1 504", b"HTTP/1.1 503"}
         assert answers.count(b"HTTP/1.1 504") >= 28
+        service.check()
+
+
+@pytest.mark.parametrize("before", [b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"])
+@pytest.mark.parametrize(
+    "head", [b"", b"POST /v1/refine HTTP/1.1\r\nHost: x\r\nX-Much: " + b"a" * 90]
+)
+def test_a_head_that_drips_holds_no_connection(before: bytes, head: bytes) -> None:
+    with running(listen={"idle_seconds": 1}) as service, closing(service.connect()) as connection:
+        connection.sendall(before)
+        for n in range(len(head)):
+            try:
+                connection.sendall(head[n : n + 1])
+            except ConnectionError:  # the one after it is told
+                break
+            time.sleep(0.05)
+        connection.settimeout(10)
+        said = b""
+        with suppress(ConnectionError):
+            while more := connection.recv(4096):
+                said += more
+        assert said.startswith(b"HTTP/1.1 200" if before else b"")
+        service.check()
+
+
+def test_an_answer_that_is_not_read_holds_no_connection() -> None:
+    with running(listen={"unread_seconds": 0.5}) as service:
+        with closing(socket.socket()) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.connect(("127.0.0.1", service.port))
+            connection.settimeout(0.2)
+            asked = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 100
+            until = time.monotonic() + 20
+            with pytest.raises(ConnectionError):
+                while time.monotonic() < until:
+                    with suppress(TimeoutError):
+                        connection.sendall(asked)
         service.check()
 
 

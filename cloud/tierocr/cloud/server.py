@@ -16,6 +16,7 @@ from pathlib import Path
 from aiohttp import web
 
 from tierocr.cloud.app import SERVICE, make_app
+from tierocr.cloud.connections import set_up
 from tierocr.cloud.model import OpenReaders
 from tierocr.cloud.service import Service
 from tierocr.cloud.settings import CloudSettings
@@ -39,29 +40,20 @@ async def run(settings: CloudSettings, *, readers: OpenReaders | None = None) ->
     tls = server_tls(settings)
     app = make_app(settings, readers=readers)
     stopping = _stop_signal()
-    runner = web.AppRunner(
-        app,
-        handler_cancellation=True,  # a client that hangs up frees its place in the queue
-        access_log=None,
-        shutdown_timeout=settings.stop.grace_seconds,
-    )
-    await runner.setup()
-    try:
-        port = await _listen(runner, settings.listen.host, settings.listen.port, tls)
-        loaded = asyncio.ensure_future(app[SERVICE].loaded())
-        stopped = asyncio.ensure_future(stopping.wait())
-        await asyncio.wait((loaded, stopped), return_when=asyncio.FIRST_COMPLETED)
-        if loaded.done():
-            loaded.result()
-            scheme = "https" if tls else "http"
-            _announce(scheme, settings.listen.host, port, settings.listen.port_file)
-        with _reload_signal(app[SERVICE]):
+    with _reload_signal(app[SERVICE]):
+        async with set_up(app, settings) as runner:
+            port = await _listen(runner, settings.listen.host, settings.listen.port, tls)
+            loaded = asyncio.ensure_future(app[SERVICE].loaded())
+            stopped = asyncio.ensure_future(stopping.wait())
+            await asyncio.wait((loaded, stopped), return_when=asyncio.FIRST_COMPLETED)
+            if loaded.done():
+                loaded.result()
+                scheme = "https" if tls else "http"
+                _announce(scheme, settings.listen.host, port, settings.listen.port_file)
             await stopped
-        app[SERVICE].drain()
-        loaded.cancel()
-        await asyncio.gather(loaded, return_exceptions=True)
-    finally:
-        await runner.cleanup()
+            app[SERVICE].drain()
+            loaded.cancel()
+            await asyncio.gather(loaded, return_exceptions=True)
 
 
 async def _listen(runner: web.AppRunner, host: str, port: int, tls: ServerTls | None) -> int:
@@ -86,8 +78,8 @@ def _announce(scheme: str, host: str, port: int, port_file: Path | None) -> None
 
 @contextlib.contextmanager
 def _reload_signal(service: Service) -> Iterator[None]:
-    """While inside, SIGHUP opens the model anew; where there is no such signal (Windows), nothing
-    does.
+    """While inside, SIGHUP opens the model anew, and ends nothing while there is none to be had, as
+    during the start or the end; where there is no such signal (Windows), nothing does.
     """
     loop, tasks = asyncio.get_running_loop(), set[asyncio.Task[None]]()
 

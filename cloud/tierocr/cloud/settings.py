@@ -23,11 +23,16 @@ MIB = 1 << 20
 class ListenSettings(Section):
     """Where the service listens. `port` 0 takes a free one; `port_file` gets its number once the
     service is ready.
+
+    `idle_seconds`: how long a connection may stay without a request, or be at the head of one.
+    `unread_seconds`: how long it may take nothing of an answer.
     """
 
     host: str = "127.0.0.1"
     port: int = Field(default=8501, ge=0, le=65535)
     port_file: Path | None = None
+    idle_seconds: float = Field(default=75, gt=0)
+    unread_seconds: float = Field(default=30, gt=0)
 
 
 class TlsSettings(Section):
