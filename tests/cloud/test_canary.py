@@ -77,6 +77,24 @@ async def test_a_device_that_computes_nonsense_lets_nothing_in_until_it_is_right
     assert results["x"].text == "ab"
 
 
+async def test_a_model_that_computes_nonsense_can_be_opened_anew(serve: Serve) -> None:
+    networks: list[Faulty] = []
+
+    def opened() -> Reader:
+        reader, _ = painted_reader()
+        networks.append(Faulty())
+        reader.recogniser.engine = networks[-1]
+        return reader
+
+    client = await serve(opened, first_check=ask, model={"warm_widths": [64], "canary_seconds": 1})
+    networks[0].wrong = True
+    await ready(client, 503)
+    await client.app[SERVICE].reload()
+    assert (await client.get("/readyz")).status == 200
+    _, results = await reply_of(await post(client, body_of(region("x", paint("ab")))))
+    assert results["x"].text == "ab"
+
+
 async def test_a_model_that_fails_its_first_check_never_becomes_ready(serve: Serve) -> None:
     def misread(_: Reader) -> Canary:
         raise TierocrError("model_invalid", "the canary reads something else")

@@ -142,6 +142,24 @@ async def test_a_crash_of_the_device_answers_everyone(start: Start) -> None:
     assert len(results) == 20 and dispatcher.running
 
 
+async def test_a_device_that_takes_no_work_leaves_nobody_waiting(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Full(Device):
+        def submit(self, work: object) -> object:  # type: ignore[override]
+            raise RuntimeError("can't start new thread")
+
+    batcher = DeadlineBatcher(BatchLimits(max_entries=100))
+    dispatcher = Dispatcher([Numbers()], batcher, Full(), Metrics(), max_batch=8)
+    dispatcher.start()
+    results = await asyncio.wait_for(
+        asyncio.gather(*(read(dispatcher, n) for n in range(20)), return_exceptions=True), 5
+    )
+    assert {getattr(result, "code", result) for result in results} == {"unavailable"}
+    assert not dispatcher.running, "readiness goes"
+    assert "no batch is launched" in caplog.text
+
+
 async def test_cancelled_and_expired_crops_are_not_read(start: Start) -> None:
     reader = Numbers()
     dispatcher = start(reader)

@@ -213,9 +213,15 @@ class Dispatcher:
         return None
 
     def _launch(self, jobs: list[_Job]) -> None:
+        try:
+            submitted = self._device.submit(partial(self._work, jobs))
+        except Exception:  # no thread can be started: they are in no queue any more
+            for job in jobs:
+                _fail(job.future, TierocrError("unavailable", "the device takes no work"))
+            raise
         self._launched += 1
         self._at_device += len(jobs)
-        work = asyncio.wrap_future(self._device.submit(partial(self._work, jobs)))
+        work = asyncio.wrap_future(submitted)
         work.add_done_callback(partial(self._finish, jobs))
 
     def _work(self, jobs: Sequence[_Job], worker: int) -> _Outcome:

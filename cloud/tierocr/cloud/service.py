@@ -234,9 +234,10 @@ class Service:
         """Open the model anew beside the one that reads, and let it take over between two batches.
 
         Raises what opening it raises, and then the old one goes on; no request is dropped either
-        way. A second call waits for the first.
+        way. A second call waits for the first. One that misreads its canary may be replaced so.
         """
-        self.require_ready()
+        if self._state != READY:
+            raise TierocrError("unavailable", f"the service is {self._state}")
         async with self._reloading:
             self._use(await asyncio.get_running_loop().run_in_executor(None, self._open))
         _log.info("the model was opened anew: %s", self.info.pack)
