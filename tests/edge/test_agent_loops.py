@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,7 +76,7 @@ class Desk:
     def __init__(self, folder: Path, **bounds: Any) -> None:
         values = {"max_bytes": 1 << 24, "max_documents": 99, "when_full": "drop_oldest", **bounds}
         rules = Rules(bounds=Bounds(**values), free_bytes=0)
-        self.box = ThreadedOutbox(Outbox(folder, rules, ["x"], now=0.0))
+        self.box = ThreadedOutbox(Outbox(folder, rules, ["x"], wall=0.0))
 
     async def keep(self, data: bytes, *pages: list[str]) -> Entry:
         document = planned(data, *(pages or (["hello", "sun"],)))
@@ -110,7 +111,7 @@ def desk(tmp_path: Path) -> Any:
 async def sending(desk: Desk, url: str, deadline: float = 1.0) -> AsyncIterator[Sender]:
     breaker = Breaker(failures_to_open=1, rest=0.01)
     async with Refiner(CloudAddress(url=url, deadline=deadline), breaker=breaker) as refiner:
-        sender = Sender(desk.box, refiner, breaker, retries=FAST)
+        sender = Sender(desk.box, refiner, breaker, retries=FAST, clock=time.time)
         async with running(sender.run()):
             yield sender
 
@@ -234,7 +235,7 @@ class FakeSink:
 
 async def test_everything_arrives_whatever_fails_before(desk: Desk) -> None:
     sink = FakeSink([Undelivered("away"), Undelivered("busy", retry_after=0.02)] * 3)
-    async with running(Courier(desk.box, sink, retries=FAST).run()):
+    async with running(Courier(desk.box, sink, retries=FAST, clock=time.time).run()):
         entries = [await desk.keep(bytes([n]), ["sun"]) for n in range(4)]
 
         async def arrived() -> bool:
@@ -249,7 +250,7 @@ async def test_everything_arrives_whatever_fails_before(desk: Desk) -> None:
 async def test_what_a_sink_never_takes_is_given_up_alone(desk: Desk) -> None:
     sink = FakeSink([Undelivered("no", hopeless=True)])
     first, second = await desk.keep(b"1"), await desk.keep(b"2")
-    async with running(Courier(desk.box, sink, retries=FAST).run()):
+    async with running(Courier(desk.box, sink, retries=FAST, clock=time.time).run()):
 
         async def arrived() -> bool:
             return len(sink.got) == 1
@@ -268,7 +269,7 @@ def reader(before: Callable[[], None] = lambda: None) -> TieredReader:
 
 async def test_reading_and_keeping(desk: Desk) -> None:
     tiered = reader()
-    intake, data = ReadingIntake(tiered, desk.box), png(page("hello", "sun"))
+    intake, data = ReadingIntake(tiered, desk.box, clock=time.time), png(page("hello", "sun"))
     arrival = Arrival(source="inbox", name="a.png")
     assert await intake.take(arrival, data, last=False) is None
     assert await intake.take(arrival, data, last=False) is None, "a quiet duplicate"
@@ -293,7 +294,7 @@ async def test_an_engine_that_fails_costs_nobody_a_page(desk: Desk, error: Excep
             raise error
 
     tiered = reader(fail_once)
-    intake, data = ReadingIntake(tiered, desk.box), png(page("hello"))
+    intake, data = ReadingIntake(tiered, desk.box, clock=time.time), png(page("hello"))
     arrival = Arrival(source="inbox", name="a.png")
     refused = await intake.take(arrival, data, last=False)
     assert refused is not None and refused.failure.code == "internal" and not refused.hopeless
@@ -304,7 +305,7 @@ async def test_an_engine_that_fails_costs_nobody_a_page(desk: Desk, error: Excep
 async def test_while_there_is_no_room_it_waits(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "state", max_documents=1, when_full="block")
     tiered = reader()
-    intake = ReadingIntake(tiered, desk.box)
+    intake = ReadingIntake(tiered, desk.box, clock=time.time)
     await desk.keep(b"1", ["hello"])
     arrival = Arrival(source="inbox", name="b.png")
     taking = asyncio.create_task(intake.take(arrival, png(page("b")), last=False))
@@ -325,7 +326,7 @@ async def test_while_there_is_no_room_it_waits(tmp_path: Path) -> None:
 
 async def test_received_bytes_are_read_and_failures_told(desk: Desk) -> None:
     tiered = reader()
-    intake = ReadingIntake(tiered, desk.box)
+    intake = ReadingIntake(tiered, desk.box, clock=time.time)
     async with running(intake.read_received()):
         arrival = Arrival(source="stdin", name="stdin")
         good = (await intake.receive(arrival, png(page("hello")))).entry
@@ -343,7 +344,7 @@ async def test_received_bytes_that_the_engine_never_reads_are_told_of(desk: Desk
         raise TierocrError("internal", "it fell over")
 
     tiered = reader(fail)
-    intake = ReadingIntake(tiered, desk.box)
+    intake = ReadingIntake(tiered, desk.box, clock=time.time)
     async with running(intake.read_received()):
         arrival = Arrival(source="stdin", name="stdin")
         entry = (await intake.receive(arrival, png(page("hello")))).entry
@@ -370,7 +371,9 @@ async def test_what_was_spent_outlives_the_process(tmp_path: Path) -> None:
         address = CloudAddress(url=cloud.url, deadline=5)
         breaker = Breaker()
         async with Refiner(address, breaker=breaker, book=meter.book) as refiner:
-            sender = Sender(desk.box, refiner, breaker, retries=FAST, may_send=meter.wait)
+            sender = Sender(
+                desk.box, refiner, breaker, retries=FAST, clock=time.time, may_send=meter.wait
+            )
             async with running(sender.run()):
 
                 async def two() -> bool:

@@ -29,6 +29,7 @@ from tierocr.edge.logs import event
 from tierocr.edge.looping import Loops, first, in_daemon_thread
 from tierocr.edge.metering import Meter
 from tierocr.edge.notify import READY, STOPPING, WATCHDOG, Notifier
+from tierocr.edge.outbox.clock import OutboxClock
 from tierocr.edge.outbox.outbox import Outbox
 from tierocr.edge.outbox.states import NOT_SENT, Entry
 from tierocr.edge.outbox.threaded import ThreadedOutbox
@@ -62,6 +63,7 @@ PREPARED = "privacy"
 
 RULES_CHANGED = "what may leave has changed since it was read"
 _FORGET_EVERY = 3600.0
+_NOTE_EVERY = 600.0
 _IDLE_LOOK = 0.05
 
 
@@ -108,8 +110,9 @@ class Agent:
             [sink.name for sink in sinks],
             occupied=lambda name: any(sink.occupied(name) for sink in sinks),
             disk=doors.disk,
-            now=time.time(),
+            wall=time.time(),
         )
+        self._now = OutboxClock(outbox.started).now
         self._outbox = ThreadedOutbox(outbox)
         leave = guarded_lines(settings.privacy.rules_of)
         planner = Planner(settings.cloud.policy, leave) if self._address else None
@@ -120,8 +123,10 @@ class Agent:
             ),
             planner=planner,
         )
-        self._intake = ReadingIntake(self._reader, self._outbox)
-        self._couriers = [Courier(self._outbox, s, retries=self._retries) for s in sinks]
+        self._intake = ReadingIntake(self._reader, self._outbox, clock=self._now)
+        self._couriers = [
+            Courier(self._outbox, s, retries=self._retries, clock=self._now) for s in sinks
+        ]
         self._notifier = Notifier(doors.environ)
         self._stop = asyncio.Event()
 
@@ -131,7 +136,7 @@ class Agent:
 
     async def status(self) -> Status:
         """How full the outbox is."""
-        return await self._outbox.call(lambda box: box.status(time.time()))
+        return await self._outbox.call(lambda box: box.status(self._now()))
 
     async def condition(self) -> Condition:
         """How the agent is. Raises what the outbox raises."""
@@ -187,6 +192,8 @@ class Agent:
                 self._notifier.tell(STOPPING)
                 await others.end()
                 await self._last_deliveries()
+            with contextlib.suppress(TierocrError):  # on a full disk; an older note will do
+                await self._note_moment()
 
     async def _sending(self, stack: contextlib.AsyncExitStack) -> Coroutine[Any, Any, None]:
         assert self._address is not None
@@ -202,6 +209,7 @@ class Agent:
             breaker,
             retries=self._retries,
             parallel=cloud.parallel,
+            clock=self._now,
             may_send=meter.wait,
         )
         return self._send(self._sender)
@@ -251,25 +259,31 @@ class Agent:
 
     async def _keep_house(self) -> None:
         """What has expired goes out, what is long finished is forgotten; for ever."""
-        forgotten = 0.0
+        noted = forgotten = float("-inf")
         while True:
-            now = time.time()
+            now = self._now()
             try:
                 for entry in await self._outbox.call(self._over):
                     event(_log, "goes out as it is", document=entry.id, reason=entry.reason)
                     self._outbox.tell()
+                if now - noted > _NOTE_EVERY:
+                    await self._note_moment()
+                    noted = now
                 if now - forgotten > _FORGET_EVERY:
-                    await self._outbox.call(lambda box: box.forget(time.time()))
+                    await self._outbox.call(lambda box: box.forget(self._now()))
                     forgotten = now
             except TierocrError as error:
                 _log.warning("the outbox cannot be used: %s", error)
             await asyncio.sleep(min(KEEP_HOUSE, self._settings.outbox.expire_seconds))
 
+    async def _note_moment(self) -> None:
+        await self._outbox.call(lambda box: box.note_moment(self._now(), time.time()))
+
     def _over(self, outbox: Outbox) -> list[Entry]:
         """Give up what waits for the cloud in vain: all of it where nothing may leave."""
         if self._address is None:
             return outbox.refinements.give_up_all(NOT_SENT)
-        return outbox.refinements.expire(time.time())
+        return outbox.refinements.expire(self._now())
 
     async def _watchdog(self) -> None:
         """Tell the watchdog that the loop goes round and the outbox answers."""

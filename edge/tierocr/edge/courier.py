@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -31,9 +30,9 @@ class Courier:
         sink: Sink,
         *,
         retries: Retries,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float],
     ) -> None:
-        """`clock`: seconds since the epoch."""
+        """`clock`: the outbox's time."""
         self._outbox, self._sink = outbox, sink
         self._retries, self._clock = retries, clock
         self._failures = 0

@@ -10,7 +10,6 @@ import asyncio
 import itertools
 import logging
 import random
-import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
@@ -46,9 +45,9 @@ class ReadingIntake:
         reader: TieredReader,
         outbox: ThreadedOutbox,
         *,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float],
     ) -> None:
-        """`clock`: seconds since the epoch."""
+        """`clock`: the outbox's time."""
         self._reader, self._outbox, self._clock = reader, outbox, clock
         self._turns = Turns()
         self.blocked: str | None = None

@@ -57,11 +57,11 @@ class Sender:
         *,
         retries: Retries,
         parallel: int = 2,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float],
         steady: Callable[[], float] = time.monotonic,
         may_send: Callable[[], Awaitable[float]] | None = None,
     ) -> None:
-        """`clock`: seconds since the epoch; `steady`: the refiner's clock. `may_send`: seconds
+        """`clock`: the outbox's time; `steady`: the refiner's clock. `may_send`: seconds
         until a page may be sent, 0 for now; see `metering`.
         """
         self._may_send = may_send

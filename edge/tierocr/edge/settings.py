@@ -160,9 +160,10 @@ class OutboxSettings(Section):
 
     `max_bytes`, `max_documents`: bounds. `when_full`: whose lines are no longer sent then, so that
     it goes out with the text that it has; `block` takes in no new documents instead.
-    `expire_seconds`: how long a document waits for the cloud. `free_bytes`: what must stay free on
-    the disk. `retry_seconds`, `retry_max_seconds`: the first and the longest wait before something
-    is tried again. `history_*`: how long, and how many, finished documents are known again.
+    `expire_seconds`: how long a document waits for the cloud; a time in which the agent was off
+    counts for a day at most. `free_bytes`: what must stay free on the disk. `retry_seconds`,
+    `retry_max_seconds`: the first and the longest wait before something is tried again.
+    `history_*`: how long, and how many, finished documents are known again.
     """
 
     max_bytes: int = Field(default=1024 * MIB, ge=4096)

@@ -14,6 +14,7 @@ import pytest
 
 from tests.fakes.planned import planned
 from tierocr.edge.disk import Disk
+from tierocr.edge.outbox.ageing import LONGEST_OFF
 from tierocr.edge.outbox.choices import Bounds
 from tierocr.edge.outbox.outbox import Outbox
 from tierocr.edge.outbox.seen import Seen
@@ -36,7 +37,7 @@ class Box:
     def open(self, *sinks: str, **more: Any) -> Outbox:
         self.close()
         rules = replace(RULES, **{k: more.pop(k) for k in list(more) if hasattr(RULES, k)})
-        box = Outbox(self.folder, rules, sinks or ("out",), now=0.0, **more)
+        box = Outbox(self.folder, rules, sinks or ("out",), **{"wall": 0.0, **more})
         self._open.append(box)
         return box
 
@@ -266,6 +267,18 @@ def test_a_delivery_that_was_not_confirmed_is_made_again_the_same(box: Box) -> N
     assert one.document == two.document and one.delivery == two.delivery
 
 
+def test_its_time_goes_on_whatever_is_done_to_the_clock(box: Box) -> None:
+    outbox = box.open(wall=1000.0)
+    assert outbox.started == 1000.0
+    keep(outbox, b"1", now=1000.0)
+    outbox.note_moment(1050.0, 50.0)
+    assert box.open(wall=1.7e9).started == 1050.0 + LONGEST_OFF, "a day, not decades"
+    outbox = box.open(wall=-5.0)
+    assert outbox.started == 1050.0
+    assert outbox.refinements.expire(outbox.started) == []
+    assert [e.state for e in outbox.refinements.expire(outbox.started + 50)] == [EXPIRED]
+
+
 def test_files_without_a_row_are_swept_away(box: Box) -> None:
     keep(box.open(), b"1")
     for name in ("crops/sha256-1.0", "crops/x.part", "originals/sha256-2"):
@@ -301,7 +314,7 @@ def test_crops_that_are_damaged_cost_their_page_alone(box: Box) -> None:
 def test_a_second_process_is_turned_away(box: Box, tmp_path: Path) -> None:
     box.open()
     with pytest.raises(TierocrError) as caught:
-        Outbox(box.folder, RULES, ["out"], now=0.0)
+        Outbox(box.folder, RULES, ["out"], wall=0.0)
     assert caught.value.code == "config_invalid"
 
 

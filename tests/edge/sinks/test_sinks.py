@@ -39,7 +39,7 @@ Make = Callable[..., Due]
 def make(tmp_path: Path) -> Iterator[Make]:
     """Versions of documents as the outbox gives them."""
     bounds = Bounds(max_bytes=1 << 24, max_documents=99, when_full="block")
-    outbox = Outbox(tmp_path / "state", Rules(bounds=bounds, free_bytes=0), ["x"], now=0.0)
+    outbox = Outbox(tmp_path / "state", Rules(bounds=bounds, free_bytes=0), ["x"], wall=0.0)
 
     def due(data: bytes = PICTURE, name: str = "sub/scan.png", **more: Any) -> Due:
         arrival = Arrival(source="inbox", name=name)

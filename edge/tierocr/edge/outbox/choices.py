@@ -22,7 +22,7 @@ and until then every page would be refused alike.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
     """The first page of a document that is to be sent. `answered`: pages of the same document that
-    were answered already; `not_before`: seconds since the epoch; `under_way`: pages of the
+    were answered already; `not_before`: in the outbox's time; `under_way`: pages of the
     document that are being sent.
     """
 

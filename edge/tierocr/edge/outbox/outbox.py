@@ -1,8 +1,8 @@
 """The outbox: what must not be lost between two moments, on the disk.
 
 What a method has done is durable when it returns; what it could not do has left no trace.
-Synchronous, one thread at a time; time (seconds since the epoch) is passed in. Must not know who
-reads, sends or delivers.
+Synchronous, one thread at a time; the outbox's own time (see `ageing`) is passed in. Must not know
+who reads, sends or delivers.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tierocr.edge.disk import Disk
 from tierocr.edge.outbox import states
+from tierocr.edge.outbox.ageing import Moment, dump, load, resumed
 from tierocr.edge.outbox.choices import to_free
 from tierocr.edge.outbox.incoming import Incoming
 from tierocr.edge.outbox.outgoing import Outgoing
@@ -19,6 +20,9 @@ from tierocr.edge.outbox.refinements import Refinements
 from tierocr.edge.outbox.store import Store
 from tierocr.edge.outbox.values import Rules, Status
 from tierocr.shared.errors import TierocrError
+
+MOMENT = "moment"
+"""The note that says what time it was."""
 
 
 class Outbox:
@@ -38,11 +42,12 @@ class Outbox:
         *,
         occupied: Callable[[str], bool] = lambda name: False,
         disk: Disk | None = None,
-        now: float,
+        wall: float,
     ) -> None:
         """Open, or make, what is in the folder, and mend what a kill has left. `sinks`: where
         every version is to go. `occupied`: whether a name is in use in one of them by somebody
-        else. Raises TierocrError `config_invalid` when the folder cannot be used, or is in use.
+        else. `wall`: seconds since the epoch, as far as the device knows. Raises TierocrError
+        `config_invalid` when the folder cannot be used, or is in use.
         """
         self._rules, self._sinks = rules, tuple(sinks)
         self.store = store = Store(folder, disk or Disk())
@@ -51,7 +56,9 @@ class Outbox:
         self.outgoing = Outgoing(store, rules)
         self.attempts, self.notes = store.attempts, store.notes
         try:
-            self._recover(now)
+            self.started = resumed(load(self.notes.get(MOMENT)), wall)
+            """The outbox's time at this start."""
+            self._recover(self.started)
         except TierocrError as error:
             if error.code != "over_capacity":  # on a full disk the next start tidies up
                 store.close()
@@ -80,6 +87,10 @@ class Outbox:
             waiting_documents=len(documents.unrefined()),
             pending=self.store.deliveries.pending(),
         )
+
+    def note_moment(self, now: float, wall: float) -> None:
+        """Should the agent end now, this is where its time goes on."""
+        self.notes.put(MOMENT, dump(Moment(time=now, wall=wall)))
 
     def forget(self, now: float) -> None:
         """Old finished documents are no longer remembered."""

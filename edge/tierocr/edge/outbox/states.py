@@ -30,7 +30,7 @@ message.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A document in the outbox. Times are seconds since the epoch.
+    """A document in the outbox. Times are the outbox's own (see `ageing`).
 
     `number` grows in the order of arrival. `name`: as it came; `output`: the name that it has in
     sinks, which no other document has. `waiting`, `answered`: pages that are to be sent, and that
