@@ -1,19 +1,33 @@
 """One region: bytes -> pixels -> readings -> answer.
 
-Joins the stages: decoding in threads, recognition by the dispatcher, the answer here. A region's
-failure is its own answer, never its neighbours'. Must not know about HTTP.
+Joins the stages: decoding in threads, recognition by the dispatcher, detection where the region is
+not one line that reads well, the answer here. A region's failure is its own answer, never its
+neighbours'. Must not know about HTTP.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from tierocr.cloud.dispatch import Answer, Dispatcher
+from tierocr.cloud.looking import (
+    Shape,
+    framed,
+    joined,
+    lines_of,
+    says_more,
+    shape_of,
+    worth_looking,
+)
 from tierocr.cloud.metrics import Metrics
 from tierocr.cloud.sharing import Sharing
 from tierocr.cloud.ways import Way, inner_way, refined_of, ways_of
@@ -21,11 +35,23 @@ from tierocr.shared.document import Failure, Pixels
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.images import Limits, PageFailure, decode_pages, sniff
 from tierocr.shared.images.raster import TRUNCATED
+from tierocr.shared.ocr.detector import Found
 from tierocr.shared.protocol import FORMATS, Refined, RegionImage
 from tierocr.shared.recognition import Reading, RecogniserFacts
 
 DOUBT_BELOW = 0.99
 """A line with a smaller mean character probability is read again without its margin."""
+
+NOISE_BELOW = 0.5
+"""What is found in a region and read with a smaller mean character probability is no line of it."""
+
+_WAY_BACK = 0.05
+"""Seconds before the deadline at which a second view is given up: there is an answer already."""
+
+_log = logging.getLogger(__name__)
+Find = Callable[[Pixels], Awaitable[Found]]
+Answers = list[tuple[Way, Answer]]
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +62,16 @@ class Timings:
     decode_ms: float = 0.0
     infer_ms: float = 0.0
     post_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Decoded:
+    """A crop, the ways to read it, and the seconds that it took to make them."""
+
+    crop: Pixels
+    shape: Shape
+    ways: list[Way]
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,17 +92,20 @@ class Pipeline:
         metrics: Metrics,
         *,
         facts: RecogniserFacts,
+        find: Find,
         limits: Limits,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Wire the stages. `limits` bound one crop."""
+        """Wire the stages. `find` finds text in a picture; `limits` bound one crop."""
         self._dispatcher, self._decoders, self._metrics = dispatcher, decoders, metrics
-        self._facts, self._limits, self._clock = facts, limits, clock
+        self._facts, self._find, self._limits, self._clock = facts, find, limits, clock
         self._sharing: Sharing[Answered] = Sharing()
+        self._looking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """One for each owner: who has much to look at waits for itself."""
 
-    def use(self, facts: RecogniserFacts) -> None:
-        """Prepare crops for another recogniser from now on."""
-        self._facts = facts
+    def use(self, facts: RecogniserFacts, find: Find) -> None:
+        """Prepare crops for another recogniser, and look with another detector, from now on."""
+        self._facts, self._find = facts, find
 
     async def refine(self, region: RegionImage, deadline: float, owner: str = "") -> Answered:
         """Read a region before `deadline` (seconds of the clock); what goes wrong with it is its
@@ -83,42 +122,69 @@ class Pipeline:
             return replace(answered, refined=replace(answered.refined, id=region.id))
         except TierocrError as error:
             failure = Failure(code=error.code, message=error.message)
-            return Answered(refined=Refined(id=region.id, error=failure))
+        except Exception as error:  # whatever it is concerns this region only
+            _log.error("a region could not be read", exc_info=error)
+            failure = Failure(code="internal", message="the region could not be read")
+        return Answered(refined=Refined(id=region.id, error=failure))
 
     async def _refine(self, region: RegionImage, deadline: float, owner: str) -> Answered:
-        loop = asyncio.get_running_loop()
-        decoded = await loop.run_in_executor(self._decoders, self._decode, region, deadline)
-        crop, ways, decode_seconds = decoded
-        self._metrics.stage("decode", decode_seconds)
-        answers = await self._read_all(ways, deadline, owner)
-        if _doubtful(answers) and (inner := inner_way(crop, region.margin, self._facts)):
-            answers += await self._read_again(inner, deadline, owner)
+        decoded = await self._in_thread(partial(self._decode, region, deadline))
+        self._metrics.stage("decode", decoded.seconds)
+        answers = await self._read_all(decoded.ways, deadline, owner)
+        if _mean(answers) < DOUBT_BELOW:
+            way = inner_way(decoded.crop, region.margin, self._facts)
+            again = self._read_all([way] if way else [], deadline, owner)
+            answers += await self._in_spare_time(again, deadline) or []
         started = self._clock()
         refined = _best(region.id, answers)
         post_seconds = self._clock() - started
         self._metrics.stage("post", post_seconds)
+        if worth_looking(decoded.shape, _mean(answers)):
+            look = self._look(region.id, decoded.crop, deadline, owner)
+            found = await self._in_spare_time(look, deadline)
+            if found is not None and says_more(found, refined):
+                refined = found
+        looked = self._clock() - started - post_seconds
         return Answered(
             refined=refined,
             timings=Timings(
                 queue_ms=1000 * max(a.waited for _, a in answers),
-                decode_ms=1000 * decode_seconds,
-                infer_ms=1000 * max(a.ran for _, a in answers),
+                decode_ms=1000 * decoded.seconds,
+                infer_ms=1000 * (max(a.ran for _, a in answers) + looked),
                 post_ms=1000 * post_seconds,
             ),
         )
 
-    def _decode(self, region: RegionImage, deadline: float) -> tuple[Pixels, list[Way], float]:
+    async def _look(self, region_id: str, crop: Pixels, deadline: float, owner: str) -> Refined:
+        """What the lines say that the detector finds in a crop, in their reading order."""
+        picture = await self._in_thread(partial(framed, crop))
+        async with self._looking.setdefault(owner, asyncio.Lock()):
+            started = self._clock()
+            found = await self._find(picture)
+            self._metrics.stage("detect", self._clock() - started)
+        lines = await self._in_thread(partial(lines_of, picture, found.regions))
+        read = []
+        for line in lines:
+            # one by one: no more of a region is in the queue than when it is read as a line
+            ways = await self._in_thread(partial(ways_of, line.pixels, 0.0, self._facts))
+            answers = await self._read_all(ways, deadline, owner)
+            if _mean(answers) >= NOISE_BELOW:
+                read.append((line, _best(region_id, answers)))
+        return joined(region_id, read)
+
+    def _decode(self, region: RegionImage, deadline: float) -> _Decoded:
         """In a decoder's thread."""
         started = self._clock()
         if started >= deadline:
             raise TierocrError("deadline_exceeded", "not decoded before the deadline")
         crop = decode_crop(region.image, self._limits)
-        ways = ways_of(crop, region.angle, self._facts)
-        return crop, ways, self._clock() - started
+        ways, shape = ways_of(crop, region.angle, self._facts), shape_of(crop)
+        return _Decoded(crop=crop, shape=shape, ways=ways, seconds=self._clock() - started)
 
-    async def _read_all(
-        self, ways: list[Way], deadline: float, owner: str
-    ) -> list[tuple[Way, Answer]]:
+    async def _in_thread(self, work: Callable[[], R]) -> R:
+        return await asyncio.get_running_loop().run_in_executor(self._decoders, work)
+
+    async def _read_all(self, ways: list[Way], deadline: float, owner: str) -> Answers:
         """The ways that could be read, at least one. Raises the first error when none could."""
         tasks = [
             self._dispatcher.read(
@@ -139,12 +205,17 @@ class Pipeline:
                 raise result
         return answers
 
-    async def _read_again(self, way: Way, deadline: float, owner: str) -> list[tuple[Way, Answer]]:
-        """A second view; what goes wrong with it does not matter, there is an answer already."""
+    async def _in_spare_time(self, view: Coroutine[Any, Any, R], deadline: float) -> R | None:
+        """A second view, None where it fails or the time is up: there is an answer already."""
+        spare = max(0.0, deadline - _WAY_BACK - self._clock())
         try:
-            return await self._read_all([way], deadline, owner)
-        except TierocrError:
-            return []
+            return await asyncio.wait_for(view, spare)
+        except asyncio.TimeoutError:
+            return None
+        except Exception as error:
+            if not isinstance(error, TierocrError):
+                _log.error("a second view of a region failed", exc_info=error)
+            return None
 
 
 def decode_crop(image: bytes, limits: Limits) -> Pixels:
@@ -164,11 +235,12 @@ def decode_crop(image: bytes, limits: Limits) -> Pixels:
     return page.pixels
 
 
-def _doubtful(answers: list[tuple[Way, Answer]]) -> bool:
-    return max(a.reading.mean_probability for _, a in answers) < DOUBT_BELOW
+def _mean(answers: Answers) -> float:
+    """Of the best answer, over its characters."""
+    return max(a.reading.mean_probability for _, a in answers)
 
 
-def _best(region_id: str, answers: list[tuple[Way, Answer]]) -> Refined:
+def _best(region_id: str, answers: Answers) -> Refined:
     readings: list[tuple[Way, Reading]] = [(w, w.place(a.reading)) for w, a in answers]
     way, reading = max(readings, key=lambda pair: pair[1].mean_probability)
     return refined_of(region_id, reading, way.size)

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -26,9 +26,10 @@ from tierocr.cloud.model import FirstCheck, Model, OpenReaders, open_model
 from tierocr.cloud.pipeline import Answered, Pipeline
 from tierocr.cloud.settings import CloudSettings
 from tierocr.cloud.ways import MOST_WAYS
-from tierocr.shared.document import Document, EngineInfo, Failure, PageImage
+from tierocr.shared.document import Document, EngineInfo, Failure, PageImage, Pixels
 from tierocr.shared.engines.threads import cpu_quota
 from tierocr.shared.errors import TierocrError
+from tierocr.shared.ocr.detector import Detector, Found
 from tierocr.shared.protocol import Refined, RefineReply, RefineRequest, RegionImage
 
 LOADING, READY, DRAINING, FAILED = "loading", "ready", "draining", "failed"
@@ -282,6 +283,7 @@ class Service:
             self._decoders,
             self._metrics,
             facts=model.readers[0].recogniser.facts,
+            find=partial(self._find, model.detectors),
             limits=limits.region(),
         )
         self._dispatcher.start()
@@ -291,7 +293,7 @@ class Service:
         assert self._dispatcher is not None and self._pipeline is not None
         facts = model.readers[0].recogniser.facts
         self._dispatcher.use([reader.recogniser for reader in model.readers])
-        self._pipeline.use(facts)
+        self._pipeline.use(facts, partial(self._find, model.detectors))
         crops = PageCrops(self._dispatcher, asyncio.get_running_loop(), facts)
         self._file_reader = FileReader(
             PageReader(model.readers[0], model.detectors, self._devices[1], crops),
@@ -302,6 +304,11 @@ class Service:
         )
         self._model, self._fit = model, True
         self._metrics.engine(model.info)
+
+    async def _find(self, detectors: Sequence[Detector], pixels: Pixels) -> Found:
+        """By the first detector that is free; with whole pages in turn."""
+        work = self._devices[1].submit(lambda k: detectors[k].find(pixels))
+        return await asyncio.wrap_future(work)
 
     async def _watch(self) -> None:
         """Ask the canary now and then; while it misreads, the service is not ready."""
