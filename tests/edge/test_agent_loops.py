@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import cv2
+import numpy as np
 import pytest
 
 from tests.fakes.cloud import (
     Answer,
+    FakeCloud,
+    FileAnswer,
+    FileCall,
     body,
     fake_cloud,
+    file_answer,
     hang,
     problem,
     reading,
@@ -24,8 +31,8 @@ from tests.fakes.cloud import (
     status,
 )
 from tests.fakes.painted import png
-from tests.fakes.planned import planned
-from tests.fakes.rows import page, rows_reader
+from tests.fakes.planned import planned, told
+from tests.fakes.rows import page, rows_reader, tiff
 from tierocr.edge.allowance import Budget
 from tierocr.edge.breaker import Breaker
 from tierocr.edge.courier import Courier
@@ -36,14 +43,18 @@ from tierocr.edge.outbox.outbox import Outbox
 from tierocr.edge.outbox.states import Entry
 from tierocr.edge.outbox.threaded import ThreadedOutbox
 from tierocr.edge.outbox.values import Arrival, Due, Rules
+from tierocr.edge.privacy.painting import guarded_lines, guarded_pages
+from tierocr.edge.privacy.settings import PrivacySettings
 from tierocr.edge.refining import CloudAddress, Refiner
-from tierocr.edge.routing import RoutingPolicy
+from tierocr.edge.routing import WHOLE, RoutingPolicy
 from tierocr.edge.sender import Retries, Sender
 from tierocr.edge.sinks import Undelivered
 from tierocr.edge.sinks.contents import Original
 from tierocr.edge.tiering import Planner, TieredReader
-from tierocr.shared.document import EngineInfo
+from tierocr.shared.document import EngineInfo, Pixels
 from tierocr.shared.errors import TierocrError
+from tierocr.shared.export.json import to_json
+from tierocr.shared.reading import read_bytes
 
 FAST = Retries(first=0.01, longest=0.05)
 ALL = RoutingPolicy(threshold=0.97, max_share=1.0, bytes_per_page=10**7)
@@ -279,10 +290,83 @@ async def test_reading_and_keeping(desk: Desk) -> None:
         pack="painted", precision="f32", runtime="fake 1.0 CPU"
     )
     work = await desk.box.call(lambda box: box.refinements.next_work(0.0))
-    assert work is not None and [s.region.text for s in work.sent] == ["hello"]
+    assert work is not None and told(work.sent) == ["hello"]
     refused = await intake.take(arrival, data[:40], last=False)
     assert refused is not None and not refused.hopeless
     tiered.close()
+
+
+async def whole_pages_of(
+    desk: Desk, policy: RoutingPolicy, pages: Sequence[Pixels], *answers: FileAnswer
+) -> tuple[Due, FakeCloud]:
+    """The final version of these pages, which may leave as a whole, and what the cloud saw."""
+    rules = PrivacySettings(allow="pages").rules_of
+    planner = Planner(policy, guarded_lines(rules), guarded_pages(rules))
+    tiered, data = TieredReader(rows_reader(), planner=planner), tiff(pages)
+    intake = ReadingIntake(tiered, desk.box, clock=time.time)
+    await intake.take(Arrival(source="inbox", name="a.tiff"), data, last=False)
+    tiered.close()
+    with fake_cloud(right, files=answers) as cloud:
+        async with sending(desk, cloud.url):
+            due = await desk.due()
+            while not due.delivery.final:
+                await asyncio.sleep(0.01)
+                due = await desk.due()
+    return due, cloud
+
+
+def reads(*texts: str) -> Callable[[FileCall], bytes]:
+    """A cloud that reads the picture as such a page, in capitals."""
+
+    def read(call: FileCall) -> bytes:
+        document = read_bytes(call.body, "document", rows_reader())
+        wanted = read_bytes(png(page(*texts)), "document", rows_reader()).pages[0]
+        assert (document.pages[0].width, document.pages[0].height) == (wanted.width, wanted.height)
+        lines = tuple(replace(line, text=line.text.upper()) for line in wanted.lines)
+        return to_json(replace(document, pages=(replace(document.pages[0], lines=lines),))).encode()
+
+    return read
+
+
+async def test_a_page_of_doubts_is_read_again_as_a_whole(desk: Desk) -> None:
+    busy, nonsense = file_answer(b"", 503, Retry_After="0.01"), file_answer(b"{}")
+    whole = file_answer(reads("hello", "world"))
+    due, cloud = await whole_pages_of(
+        desk, ALL, [page("hello", "world"), page("hello", "sun", "sea")], busy, nonsense, whole
+    )
+    first, second = due.document.pages
+    assert [line.text for line in first.lines] == ["HELLO", "WORLD"]
+    assert {line.route.reason for line in first.lines if line.route} == {WHOLE}
+    assert [line.text for line in second.lines] == ["HELLO", "sun", "sea"], "line by line"
+    assert cloud.lines == ["hello"]
+    assert len({call.headers["Idempotency-Key"] for call in cloud.files}) == 1
+    call = cloud.files[-1]
+    assert call.headers["Content-Type"] == "image/webp" and int(call.headers["X-Deadline-Ms"]) > 0
+    picture = cv2.imdecode(np.frombuffer(call.body, np.uint8), cv2.IMREAD_COLOR)
+    assert picture is not None and picture.shape == page("hello", "world").shape
+
+
+async def test_a_page_on_which_nothing_was_found_is_read_by_the_cloud(desk: Desk) -> None:
+    blank = np.full_like(page("hello"), 255)
+    due, cloud = await whole_pages_of(desk, ALL, [blank], file_answer(reads("hello")))
+    (line,) = due.document.pages[0].lines
+    assert (line.text, line.source, due.document.version) == ("HELLO", "cloud", 2)
+    assert len(cloud.files) == 1 and not cloud.calls
+
+
+async def test_a_page_that_the_cloud_refuses_stays_as_it_is(desk: Desk) -> None:
+    problem = json.dumps({"code": "bad_image", "detail": "no"}).encode()
+    refused = file_answer(problem, 422, Content_Type="application/problem+json")
+    due, _ = await whole_pages_of(desk, ALL, [page("hello")], refused)
+    assert [line.text for line in due.document.pages[0].lines] == ["hello"]
+    assert [error.code for error in due.document.errors] == ["bad_image"]
+
+
+async def test_a_page_that_is_too_much_goes_line_by_line(desk: Desk) -> None:
+    narrow = replace(ALL, max_share=0.1, burst_lines=0, lines_per_page=1)
+    due, cloud = await whole_pages_of(desk, narrow, [page("hello", "world")], file_answer(b""))
+    assert not cloud.files and len(cloud.lines) == 1
+    assert sum(line.source == "cloud" for line in due.document.pages[0].lines) == 1
 
 
 @pytest.mark.parametrize("error", [TierocrError("internal", "it fell over"), TypeError("what")])

@@ -42,6 +42,16 @@ class Call:
     at: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileCall:
+    """A whole page as it came in."""
+
+    headers: Mapping[str, str]
+    body: bytes
+    at: float
+
+
+FileAnswer = Callable[[FileCall], Awaitable[web.StreamResponse]]
 Answer = Callable[[web.Request, Call], Awaitable[web.StreamResponse]]
 
 
@@ -51,6 +61,7 @@ class FakeCloud:
 
     url: str
     calls: list[Call] = field(default_factory=list)
+    files: list[FileCall] = field(default_factory=list)
 
     def wait_for_calls(self, count: int) -> None:
         """Block until so many came in."""
@@ -66,14 +77,16 @@ class FakeCloud:
 
 
 @contextmanager
-def fake_cloud(*answers: Answer) -> Iterator[FakeCloud]:
-    """Serve on a free port of loopback until the end of the block."""
+def fake_cloud(*answers: Answer, files: Sequence[FileAnswer] = ()) -> Iterator[FakeCloud]:
+    """Serve on a free port of loopback until the end of the block. `files`: answers to whole
+    pages.
+    """
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="fake cloud")
     thread.start()
     cloud = FakeCloud(url="")
     opened: set[asyncio.BaseTransport] = set()
-    runner = _runner(cloud, answers, opened)
+    runner = _runner(cloud, answers, files, opened)
     try:
         port = asyncio.run_coroutine_threadsafe(_listen(runner), loop).result(10)
         cloud.url = f"http://127.0.0.1:{port}"
@@ -86,7 +99,10 @@ def fake_cloud(*answers: Answer) -> Iterator[FakeCloud]:
 
 
 def _runner(
-    cloud: FakeCloud, answers: Sequence[Answer], opened: set[asyncio.BaseTransport]
+    cloud: FakeCloud,
+    answers: Sequence[Answer],
+    files: Sequence[FileAnswer],
+    opened: set[asyncio.BaseTransport],
 ) -> web.AppRunner:
     async def handle(request: web.Request) -> web.StreamResponse:
         if request.transport is not None:
@@ -101,8 +117,15 @@ def _runner(
         cloud.calls.append(call)
         return await answers[min(len(cloud.calls), len(answers)) - 1](request, call)
 
+    async def read(request: web.Request) -> web.StreamResponse:
+        call = FileCall(headers=request.headers, body=await request.read(), at=time.monotonic())
+        cloud.files.append(call)
+        return await files[min(len(cloud.files), len(files)) - 1](call)
+
     app = web.Application(client_max_size=64 << 20)
     app.router.add_post("/v1/refine", handle)
+    if files:
+        app.router.add_post("/v1/ocr", read)
     return web.AppRunner(app, shutdown_timeout=0.01, access_log=None)
 
 
@@ -178,6 +201,19 @@ def body(make: bytes | Callable[[Call], bytes], content_type: str = CONTENT_TYPE
     async def answer(request: web.Request, call: Call) -> web.StreamResponse:
         content = make if isinstance(make, bytes) else make(call)
         return web.Response(body=content, content_type=content_type)
+
+    return answer
+
+
+def file_answer(
+    content: bytes | Callable[[FileCall], bytes], code: int = 200, **headers: str
+) -> FileAnswer:
+    """These bytes for a whole page; underscores in header names stand for dashes."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+
+    async def answer(call: FileCall) -> web.StreamResponse:
+        made = content if isinstance(content, bytes) else content(call)
+        return web.Response(status=code, body=made, headers=named)
 
     return answer
 

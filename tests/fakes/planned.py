@@ -9,6 +9,7 @@ from tests.fakes.documents import ENGINE
 from tests.fakes.lines import read_line
 from tierocr.edge.crops import Crop
 from tierocr.edge.routing import SURE, UNSURE, RoutingPlan, Spent
+from tierocr.edge.sending import Sent, WholePage
 from tierocr.edge.tiering import PlannedDocument, planned_page
 from tierocr.shared.document import Failure, Page
 from tierocr.shared.reading import document_of
@@ -41,3 +42,8 @@ def planned(
         failure=failure,
     )
     return PlannedDocument(document=document, pages=tuple(found))
+
+
+def told(sent: Sent) -> list[str]:
+    """The edge's text of the lines that are sent; none are told of a whole page."""
+    return [] if isinstance(sent, WholePage) else [s.region.text for s in sent]

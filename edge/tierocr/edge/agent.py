@@ -34,7 +34,7 @@ from tierocr.edge.outbox.outbox import Outbox
 from tierocr.edge.outbox.states import NOT_SENT, Entry
 from tierocr.edge.outbox.threaded import ThreadedOutbox
 from tierocr.edge.outbox.values import Status
-from tierocr.edge.privacy.painting import guarded_lines
+from tierocr.edge.privacy.painting import guarded_lines, guarded_pages
 from tierocr.edge.privacy.settings import PrivacySettings
 from tierocr.edge.refining import Refiner
 from tierocr.edge.sender import Retries, Sender
@@ -114,8 +114,11 @@ class Agent:
         )
         self._now = OutboxClock(outbox.started).now
         self._outbox = ThreadedOutbox(outbox)
-        leave = guarded_lines(settings.privacy.rules_of)
-        planner = Planner(settings.cloud.policy, leave) if self._address else None
+        rules_of = settings.privacy.rules_of
+        planner = None
+        if self._address is not None:
+            doors_out = guarded_lines(rules_of), guarded_pages(rules_of)
+            planner = Planner(settings.cloud.policy, *doors_out)
         self._reader = TieredReader(
             reader,
             options=ReadOptions(

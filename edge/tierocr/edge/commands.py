@@ -30,7 +30,6 @@ from tierocr.shared.ocr.tune import AUTO, open_tuned
 from tierocr.shared.text.rules import NAMES, check_names
 
 if TYPE_CHECKING:
-    from tierocr.edge.leaving import Leave
     from tierocr.edge.refining import CloudAddress, Refiner
 
 URL_VARIABLE = "TIEROCR_CLOUD__URL"
@@ -124,8 +123,9 @@ def read(
         policy=RoutingPolicy(
             threshold=threshold, max_share=max_share, bytes_per_page=bytes_per_page
         ),
-        leave=_door(privacy),
     )
+    if privacy is not None:
+        options = _guarded(options, privacy)
     reader = open_tuned(pack, runtime=runtime, precision=precision)
     failed = asyncio.run(_run(job, reader=reader, address=address, options=options))
     raise typer.Exit(1 if failed else 0)
@@ -279,18 +279,14 @@ def _address(url: str | None, token_file: Path | None, deadline: float) -> Cloud
     return CloudAddress(url=url, token=token, deadline=deadline)
 
 
-def _door(file: Path | None) -> Leave:
+def _guarded(options: ReadOptions, file: Path) -> ReadOptions:
     """What may leave, by the section `privacy` of a settings file of the agent."""
-    from tierocr.edge.leaving import plain_lines
-
-    if file is None:
-        return plain_lines
-    from tierocr.edge.privacy.painting import guarded_lines
+    from tierocr.edge.privacy.painting import guarded_lines, guarded_pages
     from tierocr.edge.settings import EdgeSettings
     from tierocr.shared.settings import load_settings
 
-    settings = load_settings(EdgeSettings, file=file, environ={}, overrides={})
-    return guarded_lines(settings.privacy.rules_of)
+    rules_of = load_settings(EdgeSettings, file=file, environ={}, overrides={}).privacy.rules_of
+    return replace(options, leave=guarded_lines(rules_of), leave_page=guarded_pages(rules_of))
 
 
 def _with_tls(

@@ -48,6 +48,18 @@ class Crop:
     text: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PageCrop:
+    """A whole page: its encoded bytes, `width` and `height` of the picture in them, and which of
+    its lines were painted over.
+    """
+
+    image: bytes
+    width: int
+    height: int
+    stay: frozenset[int] = frozenset()
+
+
 def encode_line(pixels: Pixels, line: Line, cover: Pixels | None = None) -> Crop:
     """Cut a line with its margin and encode it. `cover`: (H, W) uint8 like the page, not 0 where
     it must not be seen. Raises TierocrError `internal` if encoding fails.
@@ -68,14 +80,15 @@ def encode_line(pixels: Pixels, line: Line, cover: Pixels | None = None) -> Crop
     )
 
 
-def encode_page(pixels: Pixels, cover: Pixels) -> bytes:
-    """A whole page, made smaller if need be; `cover` as with `encode_line`."""
-    height, width = pixels.shape[:2]
-    fitting = (
-        height if max(height, width) <= PAGE_SIDE else height * PAGE_SIDE // max(height, width)
-    )
-    fitting = max(1, fitting)
-    return _encoded(shrink_to_height(pixels, fitting), shrink_to_height(cover, fitting))
+def encode_page(pixels: Pixels, cover: Pixels, stay: frozenset[int] = frozenset()) -> PageCrop:
+    """A whole page, made smaller if need be; `cover` as with `encode_line`, `stay`: see
+    `PageCrop`. Raises TierocrError `internal` if encoding fails.
+    """
+    height, longest = pixels.shape[0], max(pixels.shape[:2])
+    fitting = max(1, height * PAGE_SIDE // longest) if longest > PAGE_SIDE else height
+    sent = shrink_to_height(pixels, fitting)
+    image = _encoded(sent, shrink_to_height(cover, fitting))
+    return PageCrop(image=image, width=sent.shape[1], height=sent.shape[0], stay=stay)
 
 
 def _encoded(picture: Pixels, hidden: Pixels | None) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tierocr.edge.crops import Crop, encode_line
+from tierocr.edge.crops import Crop, PageCrop, encode_line
 from tierocr.shared.document import Line, Pixels
 
 Leave = Callable[[Pixels, Sequence[Line], Sequence[int], str], dict[int, Crop]]
@@ -17,9 +17,17 @@ Leave = Callable[[Pixels, Sequence[Line], Sequence[int], str], dict[int, Crop]]
 what may leave, by index. A line without an entry stays.
 """
 
+LeavePage = Callable[[Pixels, Sequence[Line], str], PageCrop | None]
+"""The same, for a page as a whole; None where no page may leave."""
+
 
 def plain_lines(
     pixels: Pixels, lines: Sequence[Line], planned: Sequence[int], source: str
 ) -> dict[int, Crop]:
     """Every planned line as it is. Raises TierocrError `internal` if encoding fails."""
     return {i: encode_line(pixels, lines[i]) for i in planned}
+
+
+def no_page(pixels: Pixels, lines: Sequence[Line], source: str) -> PageCrop | None:
+    """No page leaves as a whole: nobody said that it may."""
+    return None

@@ -42,19 +42,27 @@ def refusal(edge: Line, cloud: Refined, *, both_calibrated: bool) -> str | None:
     if cloud.error is not None:
         return "error"
     text = cloud.text.strip()
+    if (reason := unfit(text, edge.text)) is not None:
+        return reason
+    if not _similar_length(edge.text, text):
+        return "length"
+    if both_calibrated and cloud.confidence < edge.confidence:
+        return "less_probable"
+    return None
+
+
+def unfit(text: str, edge: str) -> str | None:
+    """Why a text is none that a page may have, or None where it may: `empty`, `control`, `loop`,
+    `script`. `edge`: what the edge has read there.
+    """
+    text = text.strip()
     if not text:
         return "empty"
     if any(unicodedata.category(c) in ("Cc", "Cs", "Co", "Cn", "Zl", "Zp") for c in text):
         return "control"
-    if not _similar_length(edge.text, text):
-        return "length"
     if has_loop(text):
         return "loop"
-    if not scripts_of(text) <= ALLOWED_SCRIPTS | scripts_of(edge.text):
-        return "script"
-    if both_calibrated and cloud.confidence < edge.confidence:
-        return "less_probable"
-    return None
+    return None if scripts_of(text) <= ALLOWED_SCRIPTS | scripts_of(edge) else "script"
 
 
 def take(edge: Line, cloud: Refined, quad: Quad) -> Line:

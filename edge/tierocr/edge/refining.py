@@ -16,12 +16,16 @@ import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import aiohttp
 
+from tierocr.edge.answered_pages import check_page
 from tierocr.edge.backoff import delay
 from tierocr.edge.breaker import Breaker
+from tierocr.shared.document import Page
 from tierocr.shared.errors import ERROR_CODES, TierocrError
+from tierocr.shared.export.parse import from_json
 from tierocr.shared.protocol import (
     CONTENT_TYPE,
     PageRef,
@@ -44,6 +48,7 @@ _BY_STATUS = {
     504: "deadline_exceeded",
 }
 _PROBLEM_BYTES = 1 << 16
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +87,27 @@ def tls_of(
         message = f"{names} cannot be used for TLS: {error}"
         raise TierocrError("config_invalid", message) from error
     return context
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageReply:
+    """A page as the cloud has read it, in pixels of the picture turned upright; its transform leads
+    to those of the picture.
+    """
+
+    request_id: str
+    page: Page
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Call:
+    """What is sent, each time anew until it is answered."""
+
+    path: str
+    content_type: str
+    body: bytes
+    request_id: str
+    key: str
 
 
 class Refiner:
@@ -125,13 +151,37 @@ class Refiner:
         Raises TierocrError: `unavailable` (cannot be reached, talks nonsense, circuit open),
         `deadline_exceeded`, `incompatible_version`, or the code the server refused with.
         """
+        request_id = uuid.uuid4().hex
+        request = RefineRequest(
+            request_id=request_id, device=self._address.device, page=page, regions=regions
+        )
+        call = _Call(
+            path="/v1/refine",
+            content_type=CONTENT_TYPE,
+            body=pack_request(request),
+            request_id=request_id,
+            key=idempotency_key(page, regions),
+        )
+        return await self._asked(call, self._read_reply)
+
+    async def read_page(self, page: PageRef, image: bytes, image_format: str) -> PageReply:
+        """Have a whole page read again, otherwise like `refine`. `image`: its picture, encoded."""
+        call = _Call(
+            path="/v1/ocr",
+            content_type=f"image/{image_format}",
+            body=image,
+            request_id=uuid.uuid4().hex,
+            key=whole_key(page, image),
+        )
+        return await self._asked(call, self._read_document)
+
+    async def _asked(self, call: _Call, read: Callable[[_Call, bytes], R]) -> R:
+        """Ask while the circuit allows it; the breaker is told how it ended."""
         if not self._breaker.allows(self._clock()):
             raise TierocrError("unavailable", "the cloud failed repeatedly; not asked for now")
         try:
             # wait_for, as asyncio.timeout came only with Python 3.11
-            reply = await asyncio.wait_for(
-                self._until_answered(page, regions), self._address.deadline
-            )
+            reply = await asyncio.wait_for(self._until_answered(call, read), self._address.deadline)
         except asyncio.TimeoutError as error:
             self._breaker.failed(self._clock())
             message = f"no answer within {self._address.deadline:g} s"
@@ -145,20 +195,13 @@ class Refiner:
         self._breaker.succeeded()
         return reply
 
-    async def _until_answered(self, page: PageRef, regions: tuple[RegionImage, ...]) -> RefineReply:
-        request_id = uuid.uuid4().hex
-        body = pack_request(
-            RefineRequest(
-                request_id=request_id, device=self._address.device, page=page, regions=regions
-            )
-        )
-        key = idempotency_key(page, regions)
+    async def _until_answered(self, call: _Call, read: Callable[[_Call, bytes], R]) -> R:
         end = self._clock() + self._address.deadline
         attempt = 0
         while True:
-            outcome = await self._attempt(body, request_id, key, end - self._clock())
+            outcome = await self._attempt(call, end - self._clock())
             if not isinstance(outcome, _Refused):
-                return outcome
+                return read(call, outcome)
             if not outcome.error.retryable:
                 raise outcome.error
             wait = delay(attempt, outcome.retry_after, random.random())
@@ -167,24 +210,22 @@ class Refiner:
             await asyncio.sleep(wait)
             attempt += 1
 
-    async def _attempt(
-        self, body: bytes, request_id: str, key: str, remaining: float
-    ) -> RefineReply | _Refused:
+    async def _attempt(self, call: _Call, remaining: float) -> bytes | _Refused:
         assert self._session is not None, "use the refiner as a context manager"
         headers = {
-            "Content-Type": CONTENT_TYPE,
-            "Idempotency-Key": key,
-            "X-Request-Id": request_id,
+            "Content-Type": call.content_type,
+            "Idempotency-Key": call.key,
+            "X-Request-Id": call.request_id,
             "X-Deadline-Ms": str(max(1, int(remaining * 1000))),
         }
         if self._address.token:
             headers["Authorization"] = f"Bearer {self._address.token}"
-        url = self._address.url.rstrip("/") + "/v1/refine"
+        url = self._address.url.rstrip("/") + call.path
         if self._book is not None:
-            await self._book(len(body))
+            await self._book(len(call.body))
         try:
             async with self._session.post(
-                url, data=body, headers=headers, allow_redirects=False
+                url, data=call.body, headers=headers, allow_redirects=False
             ) as response:
                 if response.status != 200:
                     return await _refusal(response)
@@ -195,7 +236,32 @@ class Refiner:
         if content is None:
             message = f"the cloud talks nonsense: over {self._limits.body_bytes} bytes"
             raise TierocrError("unavailable", message)
-        return _read_reply(content, request_id, self._limits)
+        return content
+
+    def _read_reply(self, call: _Call, content: bytes) -> RefineReply:
+        try:
+            reply = unpack_reply(content, self._limits)
+        except TierocrError as error:
+            if error.code == "incompatible_version":
+                raise
+            raise _nonsense(error) from error
+        if reply.request_id != call.request_id:
+            raise TierocrError("unavailable", "the cloud answered another request")
+        return reply
+
+    def _read_document(self, call: _Call, content: bytes) -> PageReply:
+        try:
+            document = from_json(content)
+            if len(document.pages) != 1:
+                raise TierocrError("bad_request", f"{len(document.pages)} pages for one")
+            check_page(document.pages[0], self._limits.text_length)
+        except TierocrError as error:
+            raise _nonsense(error) from error
+        return PageReply(request_id=call.request_id, page=document.pages[0])
+
+
+def _nonsense(error: TierocrError) -> TierocrError:
+    return TierocrError("unavailable", f"the cloud talks nonsense: {_plain(error.message)}")
 
 
 class Refusal(TierocrError):
@@ -222,16 +288,11 @@ def idempotency_key(page: PageRef, regions: tuple[RegionImage, ...]) -> str:
     return hasher.hexdigest()
 
 
-def _read_reply(content: bytes, request_id: str, limits: WireLimits) -> RefineReply:
-    try:
-        reply = unpack_reply(content, limits)
-    except TierocrError as error:
-        if error.code == "incompatible_version":
-            raise
-        raise TierocrError("unavailable", f"the cloud talks nonsense: {error.message}") from error
-    if reply.request_id != request_id:
-        raise TierocrError("unavailable", "the cloud answered another request")
-    return reply
+def whole_key(page: PageRef, image: bytes) -> str:
+    """The same for a page that is sent as a whole."""
+    hasher = hashlib.sha256(f"{page.id}\0{page.width}\0{page.height}\0whole\0".encode())
+    hasher.update(image)
+    return hasher.hexdigest()
 
 
 async def _bounded(response: aiohttp.ClientResponse, limit: int) -> bytes | None:

@@ -5,7 +5,8 @@ weakest character is less probable than the policy's threshold. Candidates are t
 token buckets, one of lines and one of bytes, allow it, the most contested first: the one whose
 weakest character has the closest rival, since there a better model is most likely to decide
 otherwise. The buckets fill with every page and start full, so that a hard page may use what easy
-pages leave over.
+pages leave over. A page of which little is sure may be sent as a whole, where its source allows
+that, out of the same buckets.
 """
 
 from __future__ import annotations
@@ -18,6 +19,14 @@ from tierocr.shared.document import TEXT_LAYER, Line
 SURE, UNSURE, OVER_SHARE, OVER_BYTES = "sure", "unsure", "over_share", "over_bytes"
 STAYS = "stays"
 """A rule about what must not leave the device forbids it."""
+
+WHOLE = "whole_page"
+"""It is sent with the page that it stands on."""
+
+DOUBTFUL_SHARE = 0.5
+"""Of a page with so many unsure lines most would be sent anyway, and the reading of where its lines
+are is as doubtful as that of what they say.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +131,36 @@ def plan(
             lines=spent.lines + len(lines),
             sent_lines=spent.sent_lines + len(refine),
             sent_bytes=spent.sent_bytes + sum(sizes[i] for i in refine),
+        ),
+    )
+
+
+def wants_whole(lines: Sequence[Line], policy: RoutingPolicy) -> bool:
+    """Whether the page should be read again as a whole: no line was found on it, or half of its
+    lines are unsure.
+    """
+    return len(candidates(lines, policy)) >= DOUBTFUL_SHARE * len(lines)
+
+
+def plan_whole(
+    lines: Sequence[Line], size: int, policy: RoutingPolicy, spent: Spent, stay: Collection[int]
+) -> RoutingPlan | None:
+    """The page as a whole, of `size` bytes encoded; None where the budgets do not allow that. It
+    counts with all of its lines but `stay`, which are hidden.
+    """
+    sent = len(lines) - len(stay)
+    if sent > allowed_lines(len(lines), policy, spent) or size > allowed_bytes(policy, spent):
+        return None
+    if policy.max_share <= 0:
+        return None
+    return RoutingPlan(
+        refine=(),
+        reasons={i: STAYS if i in stay else WHOLE for i in range(len(lines))},
+        spent=Spent(
+            pages=spent.pages + 1,
+            lines=spent.lines + len(lines),
+            sent_lines=spent.sent_lines + sent,
+            sent_bytes=spent.sent_bytes + size,
         ),
     )
 

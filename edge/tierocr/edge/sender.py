@@ -22,9 +22,9 @@ from tierocr.edge.logs import event
 from tierocr.edge.outbox.choices import CONCERNS_SERVICE
 from tierocr.edge.outbox.threaded import ThreadedOutbox, wait_for_event
 from tierocr.edge.outbox.values import Work
-from tierocr.edge.sending import changed_lines, merge_reply, page_id
+from tierocr.edge.rereading import read_again
+from tierocr.edge.sending import WholePage, changed_lines, page_id, sent_bytes, sent_lines
 from tierocr.shared.errors import TierocrError
-from tierocr.shared.protocol import PageRef
 
 if TYPE_CHECKING:
     from tierocr.edge.refining import Refiner
@@ -119,28 +119,28 @@ class Sender:
     async def _send(self, work: Work) -> None:
         page = work.page
         name = page_id(work.entry.sha256, page.index)
-        ref = PageRef(id=name, width=page.width, height=page.height)
         started = self._steady()
         try:
-            reply = await self._refiner.refine(ref, tuple(s.region for s in work.sent))
+            answer = await read_again(self._refiner, page, work.sent, name)
         except TierocrError as error:
             await self._failed(work, name, error)
             return
         back, self._failures = self._failures > 0, 0
-        merged = merge_reply(page, work.sent, reply)
         event(
             _log,
             "read again",
             document=work.entry.id,
             page=name,
-            request=reply.request_id,
-            lines=len(work.sent),
-            changed=changed_lines(page, merged),
-            bytes=sum(len(s.region.image) for s in work.sent),
+            request=answer.request_id,
+            whole=isinstance(work.sent, WholePage),
+            lines=sent_lines(page, work.sent),
+            changed=changed_lines(answer.page),
+            bytes=sent_bytes(work.sent),
             seconds=round(self._steady() - started, 3),
         )
         await self._store(
-            work, lambda: self._outbox.call(lambda box: box.refinements.answered(work, merged))
+            work,
+            lambda: self._outbox.call(lambda box: box.refinements.answered(work, answer.page)),
         )
         if back:  # pages that were sent in vain need wait no longer
             with contextlib.suppress(TierocrError):

@@ -6,13 +6,13 @@ refined at once or, from what was stored, weeks later.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tierocr.edge.crops import FORMAT, Crop
+from tierocr.edge.crops import FORMAT, Crop, PageCrop
 from tierocr.edge.merging import refusal, take
-from tierocr.edge.routing import UNSURE, RoutingPlan, p_error
-from tierocr.shared.document import Line, Page, Quad, Route
+from tierocr.edge.routing import UNSURE, WHOLE, RoutingPlan, p_error
+from tierocr.shared.document import CLOUD, Line, Page, Quad, Route
 from tierocr.shared.protocol import Refined, RefineReply, RegionImage
 
 
@@ -23,6 +23,36 @@ class Sending:
     index: int
     quad: Quad
     region: RegionImage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WholePage:
+    """A page to be read again as a whole: its encoded picture. Indices of its lines: `stay` are
+    painted over in the picture, of `sure` the edge has no doubt.
+    """
+
+    image: bytes
+    format: str
+    width: int
+    height: int
+    stay: frozenset[int] = frozenset()
+    sure: frozenset[int] = frozenset()
+
+
+Sent = tuple[Sending, ...] | WholePage
+"""What of a page is to be read again: some of its lines, or all of it; empty for nothing."""
+
+
+def sent_lines(page: Page, sent: Sent) -> int:
+    """How many lines of a page that is."""
+    return len(page.lines) - len(sent.stay) if isinstance(sent, WholePage) else len(sent)
+
+
+def sent_bytes(sent: Sent) -> int:
+    """How many encoded bytes."""
+    if isinstance(sent, WholePage):
+        return len(sent.image)
+    return sum(len(s.region.image) for s in sent)
 
 
 def page_id(sha256: str, index: int) -> str:
@@ -46,6 +76,35 @@ def routed(page: Page, routing: RoutingPlan, crops: Mapping[int, Crop]) -> Page:
         for i, line in enumerate(page.lines)
     )
     return replace(page, lines=lines)
+
+
+def routed_whole(page: Page, routing: RoutingPlan, size: int) -> Page:
+    """The page with a route on every line; the bytes of its picture are shared among them."""
+    sent = sum(reason == WHOLE for reason in routing.reasons.values())
+    lines = tuple(
+        replace(
+            line,
+            route=Route(
+                reason=(reason := routing.reasons[i]),
+                p_error=p_error(line),
+                bytes=size // sent if reason == WHOLE else 0,
+            ),
+        )
+        for i, line in enumerate(page.lines)
+    )
+    return replace(page, lines=lines)
+
+
+def whole_page(crop: PageCrop, unsure: Collection[int], lines: int) -> WholePage:
+    """What is sent of a page with so many lines as a whole."""
+    return WholePage(
+        image=crop.image,
+        format=FORMAT,
+        width=crop.width,
+        height=crop.height,
+        stay=crop.stay,
+        sure=frozenset(range(lines)).difference(unsure),
+    )
 
 
 def sendings(
@@ -82,9 +141,14 @@ def merge_reply(page: Page, sent: Sequence[Sending], reply: RefineReply) -> Page
     return replace(page, lines=tuple(lines))
 
 
-def changed_lines(before: Page, after: Page) -> int:
-    """How many lines have another text."""
-    return sum(a.text != b.text for a, b in zip(before.lines, after.lines, strict=True))
+def changed(line: Line) -> bool:
+    """Whether the cloud gave a line another text than the edge had read there."""
+    return line.source == CLOUD and all(a.text != line.text for a in line.alternatives)
+
+
+def changed_lines(page: Page) -> int:
+    """How many lines have another text than the edge had read."""
+    return sum(map(changed, page.lines))
 
 
 def _merged(line: Line, answer: Refined, quad: Quad) -> Line:

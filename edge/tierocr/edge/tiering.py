@@ -15,23 +15,36 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tierocr.edge.crops import Crop
-from tierocr.edge.leaving import Leave, plain_lines
+from tierocr.edge.leaving import Leave, LeavePage, no_page, plain_lines
 from tierocr.edge.paging import PageReader, without_image
+from tierocr.edge.rereading import read_again
 from tierocr.edge.routing import (
     RoutingPlan,
     RoutingPolicy,
     Spent,
+    allowed_bytes,
     allowed_lines,
     candidates,
     plan,
+    plan_whole,
+    wants_whole,
 )
-from tierocr.edge.sending import Sending, changed_lines, merge_reply, page_id, routed, sendings
-from tierocr.shared.document import Document, Failure, Page, PageImage
+from tierocr.edge.sending import (
+    Sent,
+    changed_lines,
+    page_id,
+    routed,
+    routed_whole,
+    sendings,
+    sent_bytes,
+    sent_lines,
+    whole_page,
+)
+from tierocr.shared.document import Document, Failure, Page, PageImage, Pixels
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.export.pictures import upright as upright
 from tierocr.shared.images import Limits
 from tierocr.shared.ocr.reader import Reader
-from tierocr.shared.protocol import PageRef
 from tierocr.shared.reading import ReadPage, document_of, total_seconds
 
 if TYPE_CHECKING:
@@ -40,7 +53,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """How inputs are read: limits, whether a file's own text is used, what is sent, and the door
+    """How inputs are read: limits, whether a file's own text is used, what is sent, and the doors
     through which it leaves.
     """
 
@@ -48,6 +61,7 @@ class ReadOptions:
     text_layer: bool = False
     policy: RoutingPolicy = field(default_factory=RoutingPolicy)
     leave: Leave = plain_lines
+    leave_page: LeavePage = no_page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +89,7 @@ class PlannedPage:
     """A page as the edge read it, and what of it is to be read again."""
 
     page: Page
-    sent: tuple[Sending, ...] = ()
+    sent: Sent = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,19 +106,49 @@ class Planner:
     """
 
     def __init__(
-        self, policy: RoutingPolicy, leave: Leave = plain_lines, spent: Spent | None = None
+        self,
+        policy: RoutingPolicy,
+        leave: Leave = plain_lines,
+        leave_page: LeavePage = no_page,
+        spent: Spent | None = None,
     ) -> None:
-        """`leave`: the door; see `leaving`. `spent`: where an earlier run stopped counting."""
-        self._policy, self._leave = policy, leave
+        """`leave`, `leave_page`: the doors; see `leaving`. `spent`: where an earlier run stopped
+        counting.
+        """
+        self._policy, self._leave, self._leave_page = policy, leave, leave_page
         self.spent = spent or Spent()
 
     def plan(self, image: PageImage, page: Page, source: str = "") -> PlannedPage:
         """Encode what may leave and choose among it; books what will be spent. `source`: where the
         page came from.
         """
+        pixels = upright(image, page)
+        if wants_whole(page.lines, self._policy) and allowed_bytes(self._policy, self.spent) > 0:
+            planned = self._plan_whole(pixels, page, source)
+            if planned is not None:
+                return planned
+        return self._plan_lines(pixels, page, source) if page.lines else PlannedPage(page=page)
+
+    def _plan_whole(self, pixels: Pixels, page: Page, source: str) -> PlannedPage | None:
+        """The page as a whole; None where it may not leave, or is too much."""
+        crop = self._leave_page(pixels, page.lines, source)
+        if crop is None:
+            return None
+        size = len(crop.image)
+        routing = plan_whole(page.lines, size, self._policy, self.spent, crop.stay)
+        if routing is None:
+            return None
+        self.spent = routing.spent
+        unsure = candidates(page.lines, self._policy)
+        return PlannedPage(
+            page=routed_whole(page, routing, size),
+            sent=whole_page(crop, unsure, len(page.lines)),
+        )
+
+    def _plan_lines(self, pixels: Pixels, page: Page, source: str) -> PlannedPage:
         allowed = allowed_lines(len(page.lines), self._policy, self.spent)
         chosen = candidates(page.lines, self._policy)[:allowed]
-        crops = self._leave(upright(image, page), page.lines, chosen, source)
+        crops = self._leave(pixels, page.lines, chosen, source)
         sizes = {i: len(crop.image) for i, crop in crops.items()}
         stay = frozenset(i for i in chosen if i not in crops)
         routing = plan(page.lines, sizes, self._policy, self.spent, stay)
@@ -131,7 +175,9 @@ class TieredReader:
         """
         options = options or ReadOptions()
         self._refiner = refiner
-        self._planner = planner or (Planner(options.policy, options.leave) if refiner else None)
+        self._planner = planner
+        if refiner is not None and planner is None:
+            self._planner = Planner(options.policy, options.leave, options.leave_page)
         self._booking = asyncio.Lock()  # from looking at what was spent to booking what will be
         self._paging = PageReader(reader, options.limits, text_layer=options.text_layer)
 
@@ -215,7 +261,7 @@ class TieredReader:
         return None
 
     async def _plan(self, read: ReadPage, source: str) -> PlannedPage:
-        if self._planner is None or read.image is None or not read.page.lines:
+        if self._planner is None or read.image is None or read.page.error is not None:
             return PlannedPage(page=read.page)
         async with self._booking:
             return await self._paging.work(self._planner.plan, read.image, read.page, source)
@@ -245,20 +291,12 @@ async def _refine(refiner: Refiner, planned: PlannedPage, page_id: str) -> Refin
     kept = Refinement(page=page)
     if not sent:
         return kept
-    size = sum(len(s.region.image) for s in sent)
-    ref = PageRef(id=page_id, width=page.width, height=page.height)
+    cost = replace(kept, sent_lines=sent_lines(page, sent), sent_bytes=sent_bytes(sent))
     try:
-        reply = await refiner.refine(ref, tuple(s.region for s in sent))
+        answer = await read_again(refiner, page, sent, page_id)
     except TierocrError as error:
-        failure = Failure(code=error.code, message=error.message)
-        return replace(kept, sent_lines=len(sent), sent_bytes=size, failure=failure)
-    merged = merge_reply(page, sent, reply)
-    return Refinement(
-        page=merged,
-        sent_lines=len(sent),
-        sent_bytes=size,
-        changed=changed_lines(page, merged),
-    )
+        return replace(cost, failure=Failure(code=error.code, message=error.message))
+    return replace(cost, page=answer.page, changed=changed_lines(answer.page))
 
 
 def _distinct(failures: Iterable[Failure | None]) -> list[Failure]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.planned import planned
+from tests.fakes.planned import planned, told
 from tierocr.edge.disk import Disk
 from tierocr.edge.outbox.ageing import LONGEST_OFF
 from tierocr.edge.outbox.choices import Bounds
@@ -89,7 +89,7 @@ def test_provisional_at_once_and_final_once_refined(box: Box) -> None:
     assert (first.document.status, first.document.version) == ("provisional", 1)
     assert not first.delivery.final
     work = outbox.refinements.next_work(1.0)
-    assert work is not None and [s.region.text for s in work.sent] == ["hello"]
+    assert work is not None and told(work.sent) == ["hello"]
     assert outbox.refinements.next_work(1.0) is None, "it is under way"
     assert outbox.refinements.answered(work, capitals(work.page)).state == REFINED
     (last,) = deliver_all(outbox)

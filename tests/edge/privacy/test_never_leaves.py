@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from tests.fakes.cloud import fake_cloud, right
 from tests.fakes.secrets import SecretPage, secret_page
 from tierocr.edge.crops import FILL, encode_line
-from tierocr.edge.privacy.painting import guarded_lines, guarded_page
+from tierocr.edge.privacy.painting import guarded_lines, guarded_pages
 from tierocr.edge.refining import CloudAddress, Refiner
 from tierocr.edge.routing import STAYS, RoutingPolicy
+from tierocr.edge.sending import Sending
 from tierocr.edge.tiering import PlannedPage, Planner
 from tierocr.shared.document import Pixels, Point, Quad
 from tierocr.shared.geometry import perspective, rectangle
@@ -35,7 +36,7 @@ def test_nothing_forbidden_leaves(seeds: Iterable[int]) -> None:
     for message_page, regions in over_the_wire(plans):
         found = documents[message_page.id]
         assert (message_page.width, message_page.height) == (800, 700)
-        quads = {s.region.id: s.quad for s in plans[message_page.id].sent}
+        quads = {s.region.id: s.quad for s in lines_of(plans[message_page.id])}
         for region in regions:
             image = decoded(region.image)
             painted += check(image, quads[region.id], found.secret)
@@ -43,9 +44,12 @@ def test_nothing_forbidden_leaves(seeds: Iterable[int]) -> None:
             sent += 1
     some = list(documents.values())[::5]
     for found in some:
-        picture = guarded_page(found.image.pixels, found.page.lines, found.settings.rules_of("x"))
-        assert picture is not None
-        pages += check(decoded(picture), whole(found), found.secret) > 0
+        leave = guarded_pages(found.settings.rules_of)
+        crop = leave(found.image.pixels, found.page.lines, "x")
+        assert crop is not None
+        pages += check(decoded(crop.image), whole(found), found.secret) > 0
+        told_of = {n for n in range(len(found.page.lines)) if n not in crop.stay}
+        assert not any(tells(found.page.lines[n].text, found.told) for n in told_of)
     assert sent > len(documents) and painted > len(documents) // 4 and pages == len(some)
 
 
@@ -79,11 +83,16 @@ def over_the_wire(
             for name, plan in plans.items():
                 if plan.sent:
                     ref = PageRef(id=name, width=plan.page.width, height=plan.page.height)
-                    await refiner.refine(ref, tuple(s.region for s in plan.sent))
+                    await refiner.refine(ref, tuple(s.region for s in lines_of(plan)))
 
     with fake_cloud(right) as cloud:
         asyncio.run(send(cloud.url))
         return [(call.message.page, call.message.regions) for call in cloud.calls]
+
+
+def lines_of(plan: PlannedPage) -> tuple[Sending, ...]:
+    assert isinstance(plan.sent, tuple)
+    return plan.sent
 
 
 def decoded(image: bytes) -> Pixels:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from tierocr.edge.api.health import Condition
-from tierocr.edge.routing import OVER_BYTES, OVER_SHARE, UNSURE
-from tierocr.shared.document import CLOUD, Document, EngineInfo, Line
+from tierocr.edge.routing import OVER_BYTES, OVER_SHARE, UNSURE, WHOLE
+from tierocr.edge.sending import changed
+from tierocr.shared.document import Document, EngineInfo, Line
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _DENIED = (OVER_BYTES, OVER_SHARE)
@@ -71,7 +72,7 @@ class Metrics:
             for line in lines:
                 self._lines.labels(decision(line)).inc()
         if final:
-            self._changed.inc(sum(_changed(line) for line in lines))
+            self._changed.inc(sum(map(changed, lines)))
 
     def exposition(self, condition: Condition, uploaded: int) -> bytes:
         """All of them now."""
@@ -95,10 +96,6 @@ def decision(line: Line) -> str:
     """What was decided about a line, in the words of the metric."""
     if line.route is None:
         return "offline"
-    if line.route.reason.startswith(UNSURE):
+    if line.route.reason.startswith((UNSURE, WHOLE)):
         return "escalate"
     return "budget_denied" if line.route.reason in _DENIED else "keep"
-
-
-def _changed(line: Line) -> bool:
-    return line.source == CLOUD and any(a.text != line.text for a in line.alternatives)

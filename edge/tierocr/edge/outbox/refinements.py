@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from tierocr.edge.outbox import states
 from tierocr.edge.outbox.choices import Waiting, next_due, next_page
-from tierocr.edge.outbox.crops_file import unpack_sendings
+from tierocr.edge.outbox.crops_file import unpack_sent
 from tierocr.edge.outbox.rendering import page_of, tree_of
 from tierocr.edge.outbox.states import UNREFINED, Entry
 from tierocr.edge.outbox.store import Store
@@ -33,7 +33,7 @@ class Refinements:
             entry = documents.entry(number=chosen.number)
             page = page_of(documents.page(chosen.number, chosen.page))
             try:
-                sent = unpack_sendings(self._store.blobs.crops(entry.id, chosen.page))
+                sent = unpack_sent(self._store.blobs.crops(entry.id, chosen.page))
             except TierocrError as error:
                 if error.code != "internal":
                     raise

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tierocr.edge.outbox.crops_file import pack_sendings
+from tierocr.edge.outbox.crops_file import pack_sent
 from tierocr.edge.outbox.documents import PageRow, packed
 from tierocr.edge.outbox.rendering import head_of, tree_of
+from tierocr.edge.routing import p_error
+from tierocr.edge.sending import WholePage
 from tierocr.edge.tiering import PlannedDocument, PlannedPage
 
 
@@ -24,7 +26,7 @@ class Stored:
     @classmethod
     def of(cls, planned: PlannedDocument) -> Stored:
         """Everything of it."""
-        crops = {p.page.index: pack_sendings(p.sent) for p in planned.pages if p.sent}
+        crops = {p.page.index: pack_sent(p.sent) for p in planned.pages if p.sent}
         rows = [_row(p, len(crops.get(p.page.index, b""))) for p in planned.pages]
         return cls(head=packed(head_of(planned.document)), pages=tuple(rows), crops=crops)
 
@@ -55,5 +57,14 @@ def _row(planned: PlannedPage, size: int) -> PageRow:
         content=packed(tree_of(planned.page)),
         waiting=bool(planned.sent),
         bytes=size,
-        gain=sum(s.region.p_error for s in planned.sent),
+        gain=_gain(planned),
     )
+
+
+def _gain(planned: PlannedPage) -> float:
+    """How many wrong lines sending it might mend; a page without lines lacks one at least."""
+    sent = planned.sent
+    if not isinstance(sent, WholePage):
+        return sum(s.region.p_error for s in sent)
+    lines = [line for i, line in enumerate(planned.page.lines) if i not in sent.stay]
+    return max(1.0, sum(map(p_error, lines)))

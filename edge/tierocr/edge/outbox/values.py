@@ -9,7 +9,7 @@ from tierocr.edge.outbox.choices import Bounds, Load
 from tierocr.edge.outbox.deliveries import Delivery
 from tierocr.edge.outbox.seen import Seen
 from tierocr.edge.outbox.states import Entry
-from tierocr.edge.sending import Sending
+from tierocr.edge.sending import Sent
 from tierocr.shared.document import Document, Page
 
 
@@ -51,11 +51,11 @@ class Kept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """A page that is to be sent now. `attempts`: how often it was sent in vain."""
+    """A page of which something is to be sent now. `attempts`: how often it was sent in vain."""
 
     entry: Entry
     page: Page
-    sent: tuple[Sending, ...]
+    sent: Sent
     attempts: int
 
 

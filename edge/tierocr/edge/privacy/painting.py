@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 import cv2
 import numpy as np
 
-from tierocr.edge.crops import FILL, Crop, encode_line, encode_page
-from tierocr.edge.leaving import Leave, plain_lines
+from tierocr.edge.crops import FILL, Crop, PageCrop, encode_line, encode_page
+from tierocr.edge.leaving import Leave, LeavePage, plain_lines
 from tierocr.edge.privacy.rules import Forbidden, LeaveRules, forbidden
 from tierocr.shared.cropping import cut
 from tierocr.shared.document import Line, Pixels
@@ -53,15 +53,19 @@ def guarded_lines(rules_of: RulesOf) -> Leave:
     return leave
 
 
-def guarded_page(pixels: Pixels, lines: Sequence[Line], rules: LeaveRules) -> bytes | None:
-    """A whole page as it may leave; None where no page may. Raises TierocrError `internal` if
-    encoding fails.
-    """
-    if rules.allow != "pages":
-        return None
-    found = forbidden(lines, pixels.shape[1], pixels.shape[0], rules)
-    cover = cover_of(pixels, found)
-    return encode_page(covered(pixels, cover), cover)
+def guarded_pages(rules_of: RulesOf) -> LeavePage:
+    """The door for whole pages; only from sources whose rules name them."""
+
+    def leave(pixels: Pixels, lines: Sequence[Line], source: str) -> PageCrop | None:
+        rules = rules_of(source)
+        if rules.allow != "pages":
+            return None
+        found = forbidden(lines, pixels.shape[1], pixels.shape[0], rules)
+        cover = cover_of(pixels, found)
+        stay = {i for i, line in enumerate(lines) if i in found.lines or _touched(cover, line)}
+        return encode_page(covered(pixels, cover), cover, frozenset(stay))
+
+    return leave
 
 
 def cover_of(pixels: Pixels, found: Forbidden) -> Pixels:

@@ -93,7 +93,8 @@ class SourceSettings(HiddenSettings):
 
 class PrivacySettings(HiddenSettings):
     """For all sources, and more for some. `allow`: what may leave if `cloud.upload` is on: nothing
-    at all (`never`), single `lines`, or whole `pages` too.
+    at all (`never`), single `lines`, or whole `pages` too, where the edge has found no line or
+    half of them are unsure.
     """
 
     allow: Allow = "lines"
