@@ -39,6 +39,7 @@ from tierocr.edge.courier import Courier
 from tierocr.edge.intake import ReadingIntake
 from tierocr.edge.metering import Meter
 from tierocr.edge.outbox.choices import Bounds
+from tierocr.edge.outbox.incoming import TALLY
 from tierocr.edge.outbox.outbox import Outbox
 from tierocr.edge.outbox.states import Entry
 from tierocr.edge.outbox.threaded import ThreadedOutbox
@@ -50,6 +51,7 @@ from tierocr.edge.routing import WHOLE, RoutingPolicy
 from tierocr.edge.sender import Retries, Sender
 from tierocr.edge.sinks import Undelivered
 from tierocr.edge.sinks.contents import Original
+from tierocr.edge.tally import load
 from tierocr.edge.tiering import Planner, TieredReader
 from tierocr.shared.document import EngineInfo, Pixels
 from tierocr.shared.errors import TierocrError
@@ -294,6 +296,16 @@ async def test_reading_and_keeping(desk: Desk) -> None:
     refused = await intake.take(arrival, data[:40], last=False)
     assert refused is not None and not refused.hopeless
     tiered.close()
+
+
+async def test_what_was_planned_counts_after_a_restart(desk: Desk) -> None:
+    planner = Planner(ALL)
+    tiered = TieredReader(rows_reader(), planner=planner)
+    intake = ReadingIntake(tiered, desk.box, clock=time.time)
+    await intake.take(Arrival(source="inbox", name="a.png"), png(page("hello", "sun")), last=False)
+    tiered.close()
+    assert load(await desk.box.call(lambda box: box.note(TALLY)), ALL) == planner.spent
+    assert planner.spent.sent_lines == 1
 
 
 async def whole_pages_of(

@@ -16,6 +16,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from tierocr.edge import tally
 from tierocr.edge.api.exposition import Metrics
 from tierocr.edge.api.handlers import Parts
 from tierocr.edge.api.health import Condition, Device, memory, temperatures
@@ -30,6 +31,7 @@ from tierocr.edge.looping import Loops, first, in_daemon_thread
 from tierocr.edge.metering import Meter
 from tierocr.edge.notify import READY, STOPPING, WATCHDOG, Notifier
 from tierocr.edge.outbox.clock import OutboxClock
+from tierocr.edge.outbox.incoming import TALLY
 from tierocr.edge.outbox.outbox import Outbox
 from tierocr.edge.outbox.states import NOT_SENT, Entry
 from tierocr.edge.outbox.threaded import ThreadedOutbox
@@ -117,8 +119,13 @@ class Agent:
         rules_of = settings.privacy.rules_of
         planner = None
         if self._address is not None:
-            doors_out = guarded_lines(rules_of), guarded_pages(rules_of)
-            planner = Planner(settings.cloud.policy, *doors_out)
+            policy = settings.cloud.policy
+            planner = Planner(
+                policy,
+                guarded_lines(rules_of),
+                guarded_pages(rules_of),
+                tally.load(outbox.note(TALLY), policy),
+            )
         self._reader = TieredReader(
             reader,
             options=ReadOptions(
@@ -309,11 +316,11 @@ class Agent:
 
 def _give_up_unless(outbox: Outbox, rules: str) -> list[Entry]:
     """Nothing is sent of what was prepared under other rules about what may leave."""
-    kept = outbox.notes.get(PREPARED) or PrivacySettings().model_dump_json()
+    kept = outbox.note(PREPARED) or PrivacySettings().model_dump_json()
     if kept == rules:
         return []
     ended = outbox.refinements.give_up_all(RULES_CHANGED)
-    outbox.notes.put(PREPARED, rules)
+    outbox.put_note(PREPARED, rules)
     return ended
 
 

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from tierocr.edge.backoff import delay
 from tierocr.edge.logs import event
+from tierocr.edge.outbox.outbox import Outbox
 from tierocr.edge.outbox.states import RECEIVED
 from tierocr.edge.outbox.threaded import ThreadedOutbox, wait_for_event
 from tierocr.edge.outbox.values import Arrival, Kept, document_id
@@ -173,11 +174,13 @@ class ReadingIntake:
             return Failure(code="internal", message=f"{type(error).__name__}: {error}")
 
     async def _keep(self, arrival: Arrival, data: bytes, planned: PlannedDocument) -> None:
-        kept = await self._with_room(
-            lambda: self._outbox.call(
-                lambda box: box.incoming.keep(arrival, data, planned, self._clock())
+        def keep(box: Outbox) -> Kept | None:
+            # the tally as it is then: documents are not kept in the order of their plans
+            return box.incoming.keep(
+                arrival, data, planned, self._clock(), tally=self._reader.tally
             )
-        )
+
+        kept = await self._with_room(lambda: self._outbox.call(keep))
         entry = kept.entry
         event(
             _log,

@@ -47,10 +47,10 @@ class Meter:
         allowance.take(size, now, datetime.fromtimestamp(now))
         self.bytes, self.calls = self.bytes + size, self.calls + 1
         kept = allowance.dump()
-        await self._outbox.call(lambda box: box.notes.put(NOTE, kept))
+        await self._outbox.call(lambda box: box.put_note(NOTE, kept))
 
     async def _allowance(self) -> Allowance:
         if self._kept is None:
-            kept = await self._outbox.call(lambda box: box.notes.get(NOTE))
+            kept = await self._outbox.call(lambda box: box.note(NOTE))
             self._kept = Allowance(self._budget, self._windows, kept)
         return self._kept

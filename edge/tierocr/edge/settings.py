@@ -109,10 +109,11 @@ class CloudSettings(Section):
     """Who reads unsure lines again; nothing leaves the device unless `upload` is on.
 
     `deadline_seconds`: for one request; a document waits for `outbox.expire_seconds`. `threshold`,
-    `max_share`, `bytes_per_page`: which lines, and how many, as with `tierocr read`. `parallel`:
-    requests under way at once. `bytes_per_hour`, `calls_per_hour`: bounds on what is sent, null
-    for none; `windows`: parts of the day in which others hold. `ca_file`: the only authorities to
-    believe; `client_certificate`, `client_key`: what is shown to a service that asks for one (PEM).
+    `max_share`, `bytes_per_page`: which lines, and how many, as with `tierocr read`; of all that
+    was read since these were changed, over restarts too. `parallel`: requests under way at once.
+    `bytes_per_hour`, `calls_per_hour`: bounds on what is sent, null for none; `windows`: parts of
+    the day in which others hold. `ca_file`: the only authorities to believe; `client_certificate`,
+    `client_key`: what is shown to a service that asks for one (PEM).
     """
 
     upload: bool = False

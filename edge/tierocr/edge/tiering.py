@@ -40,6 +40,7 @@ from tierocr.edge.sending import (
     sent_lines,
     whole_page,
 )
+from tierocr.edge.tally import dump
 from tierocr.shared.document import Document, Failure, Page, PageImage, Pixels
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.export.pictures import upright as upright
@@ -118,6 +119,11 @@ class Planner:
         self._policy, self._leave, self._leave_page = policy, leave, leave_page
         self.spent = spent or Spent()
 
+    @property
+    def tally(self) -> str:
+        """What was spent so far, as a note."""
+        return dump(self._policy, self.spent)
+
     def plan(self, image: PageImage, page: Page, source: str = "") -> PlannedPage:
         """Encode what may leave and choose among it; books what will be spent. `source`: where the
         page came from.
@@ -180,6 +186,11 @@ class TieredReader:
             self._planner = Planner(options.policy, options.leave, options.leave_page)
         self._booking = asyncio.Lock()  # from looking at what was spent to booking what will be
         self._paging = PageReader(reader, options.limits, text_layer=options.text_layer)
+
+    @property
+    def tally(self) -> str | None:
+        """What plans have spent so far, as a note; None where nothing is planned."""
+        return None if self._planner is None else self._planner.tally
 
     def close(self) -> None:
         """Stop the threads; nothing may be in flight."""

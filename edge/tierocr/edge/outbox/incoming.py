@@ -19,6 +19,9 @@ from tierocr.edge.outbox.values import Arrival, Kept, Rules, document_id
 from tierocr.edge.tiering import PlannedDocument
 from tierocr.shared.document import FAILED
 
+TALLY = "tally"
+"""The note that says what was spent of the budgets of lines and bytes."""
+
 
 class Incoming:
     """Methods raise TierocrError like the outbox."""
@@ -65,10 +68,16 @@ class Incoming:
         return None
 
     def keep(
-        self, arrival: Arrival, data: bytes, planned: PlannedDocument, now: float
+        self,
+        arrival: Arrival,
+        data: bytes,
+        planned: PlannedDocument,
+        now: float,
+        tally: str | None = None,
     ) -> Kept | None:
         """A document as the edge has read it: from now on it is safe, on its way to every sink
         and, as far as planned, to the cloud. None when there is no room: try again later.
+        `tally`: what all plans so far have spent, see `tally`.
         """
         store = self._store
         key, sha256 = document_id(data)
@@ -98,6 +107,8 @@ class Incoming:
                 self._new(arrival, key, sha256, now), original_bytes=original
             )
             entry = self._read(entry, planned, stored)
+            if tally is not None:
+                store.notes.put(TALLY, tally)
             if arrival.seen is not None:
                 store.seen.add(arrival.seen)
         if spooled and not self._rules.keep_originals:

@@ -10,16 +10,13 @@ class Notes:
 
     def __init__(self, database: Database) -> None:
         """See the class."""
-        self._database = database
+        self._run, self._rows = database.run, database.rows
 
     def get(self, name: str) -> str | None:
         """What stands under a name."""
-        rows = self._database.rows("SELECT value FROM notes WHERE name = ?", name)
+        rows = self._rows("SELECT value FROM notes WHERE name = ?", name)
         return rows[0][0] if rows else None
 
     def put(self, name: str, value: str) -> None:
         """Write it down."""
-        with self._database.transaction():
-            self._database.run(
-                "INSERT OR REPLACE INTO notes (name, value) VALUES (?, ?)", name, value
-            )
+        self._run("INSERT OR REPLACE INTO notes (name, value) VALUES (?, ?)", name, value)

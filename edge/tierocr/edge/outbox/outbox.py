@@ -27,8 +27,8 @@ MOMENT = "moment"
 
 class Outbox:
     """Opened by the constructor. `incoming`: documents that come in; `refinements`: to the cloud
-    and back; `outgoing`: to the sinks; `attempts`: readings that did not end; `notes`: small texts;
-    `store`: all of it, as it is on the disk.
+    and back; `outgoing`: to the sinks; `attempts`: readings that did not end; `store`: what
+    all of them have on the disk.
 
     Methods, also of these, raise TierocrError `over_capacity` when the disk is full,
     `output_failed` when it fails otherwise.
@@ -54,9 +54,9 @@ class Outbox:
         self.refinements = Refinements(store, self._sinks)
         self.incoming = Incoming(store, self.refinements, rules, self._sinks, occupied)
         self.outgoing = Outgoing(store, rules)
-        self.attempts, self.notes = store.attempts, store.notes
+        self.attempts = store.attempts
         try:
-            self.started = resumed(load(self.notes.get(MOMENT)), wall)
+            self.started = resumed(load(self.note(MOMENT)), wall)
             """The outbox's time at this start."""
             self._recover(self.started)
         except TierocrError as error:
@@ -88,9 +88,18 @@ class Outbox:
             pending=self.store.deliveries.pending(),
         )
 
+    def note(self, name: str) -> str | None:
+        """A small text that was kept."""
+        return self.store.notes.get(name)
+
+    def put_note(self, name: str, value: str) -> None:
+        """Keep a small text."""
+        with self.store.transaction():
+            self.store.notes.put(name, value)
+
     def note_moment(self, now: float, wall: float) -> None:
         """Should the agent end now, this is where its time goes on."""
-        self.notes.put(MOMENT, dump(Moment(time=now, wall=wall)))
+        self.put_note(MOMENT, dump(Moment(time=now, wall=wall)))
 
     def forget(self, now: float) -> None:
         """Old finished documents are no longer remembered."""
