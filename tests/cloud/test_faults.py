@@ -427,6 +427,22 @@ def test_an_engine_that_crashes_now_and_then_never_answers_wrongly() -> None:
         service.check()
 
 
+def test_no_time_of_grace_is_no_time() -> None:
+    gate, (reader, network) = threading.Event(), painted_reader()
+    service = Running(readers_by(lambda: reader), stop={"grace_seconds": 0})
+    network.before = lambda: (gate.wait(20), None)[1]
+    try:
+        with closing(service.connect()) as connection:
+            head = _HEAD.format("/v1/refine", len(VALID), 20_000).encode()
+            connection.sendall(head + VALID)
+            time.sleep(0.3)
+            began = time.monotonic()
+            service.stop()
+            assert time.monotonic() - began < 10, "it does not wait for what is under way"
+    finally:
+        gate.set()
+
+
 def _with(crop: Pixels, number: int) -> Pixels:
     """The same to read, but other pixels: equal crops would share one reading."""
     crop = crop.copy()

@@ -20,6 +20,9 @@ from tierocr.cloud.settings import CloudSettings
 LOOKS = 4
 """How often in the time that an answer may be left unread."""
 
+NO_TIME = 0.01
+"""Seconds: aiohttp takes 0 for "without end"."""
+
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
@@ -55,7 +58,7 @@ async def set_up(app: web.Application, settings: CloudSettings) -> AsyncIterator
         app,
         handler_cancellation=True,  # a client that hangs up frees its place in the queue
         access_log=None,
-        shutdown_timeout=settings.stop.grace_seconds,
+        shutdown_timeout=max(settings.stop.grace_seconds, NO_TIME),
         keepalive_timeout=settings.listen.idle_seconds,
     )
     await runner.setup()

@@ -86,7 +86,7 @@ def _reload_signal(service: Service) -> Iterator[None]:
     async def reload() -> None:
         try:
             await service.reload()
-        except TierocrError as error:  # the old model goes on
+        except Exception as error:  # whatever a runtime raises: the old model goes on
             _log.error("the model could not be opened anew: %s", error)
 
     def begin() -> None:
