@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given, settings
@@ -79,6 +79,19 @@ def test_the_most_urgent_goes_first_inside_and_across_buckets() -> None:
     )
     assert keys(queue.next_batch(0, idle=True)) == [3, 4, 1]
     assert keys(queue.next_batch(0, idle=True)) == [2]
+
+
+def test_a_mixed_batch_takes_the_most_urgent_of_all_buckets() -> None:
+    limits = BatchLimits(max_entries=100, max_batch=4, max_cost=1024, mixed=True)
+    queue = batcher(*(entry(k, bucket=64 if k % 2 else 128) for k in range(6)), limits=limits)
+    assert keys(queue.next_batch(0, idle=False)) == [0, 1, 2, 3]
+    assert keys(queue.next_batch(0, idle=True)) == [4, 5]
+
+
+def test_a_mixed_batch_closes_at_its_padded_cost() -> None:
+    limits = BatchLimits(max_entries=100, max_batch=8, max_cost=1000, mixed=True)
+    queue = batcher(entry(1, bucket=640), entry(2, bucket=320), entry(3, bucket=64), limits=limits)
+    assert keys(queue.next_batch(0, idle=False)) == [1, 2]
 
 
 def test_expired_entries_are_handed_back_and_never_launched() -> None:
@@ -183,6 +196,7 @@ class Model:
     """What should be true, told from the outside."""
 
     queue: DeadlineBatcher
+    mixed: bool
     now: float = 0.0
     waiting: dict[int, Entry] = field(default_factory=dict)
     gone: set[int] = field(default_factory=set)
@@ -212,7 +226,7 @@ class Model:
         return decision
 
     def check_batch(self, batch: tuple[Entry, ...]) -> None:
-        assert len({e.bucket for e in batch}) <= 1
+        assert self.mixed or len({e.bucket for e in batch}) <= 1
         assert len(batch) <= MODEL_LIMITS.max_batch
         assert len(batch) <= 1 or sum(e.cost for e in batch) <= MODEL_LIMITS.max_cost
         order = [(e.deadline, e.key) for e in batch]
@@ -220,7 +234,7 @@ class Model:
         for one in batch:
             assert self.leave(one.key) is one
         for other in self.waiting.values():
-            if batch and other.bucket == batch[0].bucket:
+            if batch and (self.mixed or other.bucket == batch[0].bucket):
                 assert (other.deadline, other.key) > order[-1]
 
     def check_wait(self, wake_at: float | None, idle: bool) -> None:
@@ -246,9 +260,11 @@ STEPS = st.lists(
 
 
 @settings(max_examples=200, deadline=None)
-@given(STEPS)
-def test_nothing_is_lost_doubled_mixed_or_late(steps: list[tuple[str, int, float]]) -> None:
-    model = Model(DeadlineBatcher(MODEL_LIMITS))
+@given(STEPS, st.booleans())
+def test_nothing_is_lost_doubled_mixed_or_late(
+    steps: list[tuple[str, int, float]], mixed: bool
+) -> None:
+    model = Model(DeadlineBatcher(replace(MODEL_LIMITS, mixed=mixed)), mixed)
     for number, (step, value, seconds) in enumerate(steps):
         if step == "add":
             model.add(number, value, seconds)

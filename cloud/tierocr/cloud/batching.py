@@ -38,7 +38,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What to do now: launch `batch` (one bucket, most urgent first), give up on `expired`.
+    """What to do now: launch `batch` (most urgent first), give up on `expired`.
 
     `wake_at`: when to ask again if nothing is added or finished before; None for "not by itself".
     """
@@ -50,12 +50,17 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchLimits:
-    """`max_entries` bounds the queue; the others close a batch."""
+    """`max_entries` bounds the queue; the others close a batch.
+
+    `mixed`: a batch may hold several buckets, which the device reads one after another. The most
+    urgent work is then read first whatever its width, where calls of a few crops cost no more.
+    """
 
     max_entries: int
     max_batch: int = 8
     max_wait: float = 0.05
     max_cost: int = 16_384
+    mixed: bool = False
 
 
 class Batcher(Protocol):
@@ -147,13 +152,13 @@ class DeadlineBatcher:
         return starts
 
     def _queues(self, starts: Mapping[int, float]) -> dict[int, list[Entry]]:
-        """The entries of each bucket, those of the earliest round and deadline first."""
+        """The entries that may share a batch, those of the earliest round and deadline first."""
         round_cost = self._limits.max_cost
         # sorting is stable: inside a round the order of deadlines stays
         ranked = sorted(self._urgent, key=lambda e: starts[e.key] // round_cost)
         queues: dict[int, list[Entry]] = {}
         for entry in ranked:
-            queues.setdefault(entry.bucket, []).append(entry)
+            queues.setdefault(0 if self._limits.mixed else entry.bucket, []).append(entry)
         return queues
 
     def _head(self, queue: list[Entry]) -> tuple[Entry, ...]:

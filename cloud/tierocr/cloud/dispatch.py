@@ -273,7 +273,7 @@ class Dispatcher:
         self._pace = pace if not self._pace else _mix(self._pace, pace)
         self._metrics.stage("recognise", outcome.seconds)
         self._metrics.batch(
-            bucket=read[0].entry.bucket,
+            buckets=[job.entry.bucket for job in read],
             contents=[job.content for job in read],
             most=self._max_batch,
             waited=[outcome.started - job.entry.arrived for job in read],

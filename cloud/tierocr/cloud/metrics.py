@@ -14,8 +14,11 @@ from tierocr.cloud.accelerators import Usage
 from tierocr.shared.document import EngineInfo
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-_RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _SIZES = (1, 2, 4, 6, 8, 12, 16, 32, 64)
+_RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+
+MIXED = "mixed"
+"""The bucket of a batch that holds several."""
 
 
 class Metrics:
@@ -105,14 +108,17 @@ class Metrics:
         self._requests.labels(route, code).inc()
         self._duration.labels(route).observe(seconds)
 
-    def batch(self, *, bucket: int, contents: list[int], most: int, waited: list[float]) -> None:
-        """One launched batch: its crops' own widths, the most that fit, and how long each
-        waited.
+    def batch(
+        self, *, buckets: list[int], contents: list[int], most: int, waited: list[float]
+    ) -> None:
+        """One launched batch: its crops' buckets and own widths, the most that fit, and how long
+        each waited.
         """
         size = len(contents)
-        self._batch_size.labels("recognise", str(bucket)).observe(size)
+        label = str(buckets[0]) if len(set(buckets)) == 1 else MIXED
+        self._batch_size.labels("recognise", label).observe(size)
         self._fill.observe(size / most)
-        self._padding.observe(max(0.0, 1 - sum(contents) / (bucket * size)))
+        self._padding.observe(max(0.0, 1 - sum(contents) / sum(buckets)))
         for seconds in waited:
             self._wait.observe(seconds)
 

@@ -1,8 +1,8 @@
 """What reads here: a reader for each worker of the device, opened, warmed, and found to read right.
 
-An accelerator has a worker for each of its streams; each has a recogniser of its own, and those of
-one device share its detector. A CPU has one worker, whose recogniser spreads a batch over its
-cores. Must not know about queues or requests.
+A device has a worker for each of its streams, an accelerator as well as a CPU, which shares its
+cores out among them: while one works out its answers, the others compute. Each has a recogniser of
+its own, and those of one device share its detector. Must not know about queues or requests.
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ from tierocr.shared.engines import EngineOptions
 from tierocr.shared.engines.threads import cpu_quota
 from tierocr.shared.models.store import find_pack
 from tierocr.shared.ocr.detector import Detector
-from tierocr.shared.ocr.open import open_reader, open_recogniser
+from tierocr.shared.ocr.open import open_detector, open_recogniser
 from tierocr.shared.ocr.reader import Reader
 from tierocr.shared.recognition import BatchRules
 
 ACCELERATOR_STREAMS = 2
 """One computes while the answers of the other are worked out."""
+
+CPU_STREAMS = 4
+"""Most workers of a CPU, each with its share of the cores: each holds a network of its own."""
 
 CPU_COLUMNS = 1024
 """Input columns in one call of a network on a CPU: more fall out of its cache."""
@@ -37,11 +40,13 @@ FirstCheck = Callable[[Reader], Canary | None]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
     """`readers`: one for each worker, at least one; what goes into one call of their networks is
-    their own affair. `canaries`: theirs, None where there is none.
+    their own affair. `canaries`: theirs, None where there is none. `mixed`: a batch may hold crops
+    of several widths (see `BatchLimits`), as on CPUs, where a large call is no faster than several.
     """
 
     readers: tuple[Reader, ...]
     canaries: tuple[Canary | None, ...]
+    mixed: bool = False
 
     @property
     def info(self) -> EngineInfo:
@@ -62,11 +67,11 @@ class Model:
 
 
 def open_readers(settings: CloudSettings) -> list[Reader]:
-    """The readers that the settings name. Raises TierocrError like `open_reader`."""
+    """The readers that the settings name. Raises TierocrError like `open_recogniser`."""
     model = settings.model
     return [
         reader
-        for device in model.devices or (model.device,)
+        for device in _devices(model)
         for reader in _of_device(model, device, _rules(settings, device))
     ]
 
@@ -88,45 +93,59 @@ def open_model(settings: CloudSettings, opened: OpenReaders, first_check: FirstC
     readers = tuple(opened())
     for reader in readers:
         _warm(reader, settings)
-    return Model(readers=readers, canaries=tuple(first_check(reader) for reader in readers))
+    return Model(
+        readers=readers,
+        canaries=tuple(first_check(reader) for reader in readers),
+        mixed=all(_is_cpu(device) for device in _devices(settings.model)),
+    )
+
+
+def _devices(model: ModelSettings) -> tuple[str, ...]:
+    return model.devices or (model.device,)
 
 
 def _of_device(model: ModelSettings, device: str, rules: BatchRules) -> list[Reader]:
-    cpu = _is_cpu(device)
     options = EngineOptions(
         device=device,
         precision=model.precision,
         threads=model.threads,
-        streams=model.streams if cpu else 1,  # 0: one for each core
+        streams=1,
         cache_dir=model.cache_dir,
     )
-    first = open_reader(model.pack, runtime=model.runtime, options=options, source=CLOUD)
-    first.recogniser.rules = rules
-    more = 0 if cpu else (model.streams or ACCELERATOR_STREAMS) - 1
-    pack, readers = find_pack(model.pack), [first]
-    for _ in range(more):
-        recogniser = open_recogniser(pack, model.runtime, options, rules=rules)
-        reader = Reader(
-            first.detector, recogniser, info=first.info, options=first.options, source=CLOUD
-        )
-        readers.append(reader)
+    pack = find_pack(model.pack)
+    detector = open_detector(pack, model.runtime, options)
+    readers = []
+    for own in _shares(options, model):
+        recogniser = open_recogniser(pack, model.runtime, own, rules=rules)
+        engine = recogniser.engine
+        info = EngineInfo(pack=pack.name, precision=engine.precision, runtime=engine.runtime)
+        readers.append(Reader(detector, recogniser, info=info, source=CLOUD))
     return readers
 
 
+def _shares(options: EngineOptions, model: ModelSettings) -> list[EngineOptions]:
+    """The options of each worker of a device."""
+    if not _is_cpu(options.device):
+        return [options] * (model.streams or ACCELERATOR_STREAMS)
+    cores = model.threads or cpu_quota()
+    return [replace(options, threads=own) for own in shared_out(cores, model.streams)]
+
+
+def shared_out(cores: int, workers: int = 0) -> list[int]:
+    """How many cores each worker of a CPU has, the first ones one more where they do not divide;
+    more workers than cores have one each. `workers`: 0 for what suits so many cores.
+    """
+    workers = workers or min(cores, CPU_STREAMS)
+    return [max(1, cores // workers + (k < cores % workers)) for k in range(workers)]
+
+
 def _rules(settings: CloudSettings, device: str) -> BatchRules:
-    """What may go into one call of the network: a batch, on a CPU each core's part of it."""
-    batching, model = settings.batching, settings.model
-    most = BatchRules(
-        max_batch=batching.max_batch, max_columns=batching.max_padded_width, few_sizes=False
-    )
-    if not _is_cpu(device):
-        return most
-    streams = model.streams or model.threads or cpu_quota()
-    return replace(
-        most,
-        max_batch=-(-most.max_batch // streams),
-        max_columns=min(most.max_columns, CPU_COLUMNS),
-    )
+    """What may go into one call of the network: a batch, on a CPU in parts that fit its cache."""
+    batching = settings.batching
+    columns = batching.max_padded_width
+    if _is_cpu(device):
+        columns = min(columns, CPU_COLUMNS)
+    return BatchRules(max_batch=batching.max_batch, max_columns=columns, few_sizes=False)
 
 
 def _is_cpu(device: str) -> bool:

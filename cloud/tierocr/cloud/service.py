@@ -269,6 +269,7 @@ class Service:
                 max_batch=batching.max_batch,
                 max_wait=batching.max_wait_ms / 1000,
                 max_cost=batching.max_padded_width,
+                mixed=model.mixed,
             )
         )
         self._dispatcher = Dispatcher(

@@ -61,9 +61,10 @@ class TlsSettings(Section):
 
 class ModelSettings(Section):
     """What reads. `devices`: several of them instead of `device`. `streams`: how many batches a
-    device runs at once, 0 for what suits it. `threads` 0 means the CPU quota; `warm_widths`: input
-    widths that are run once before the service is ready. `canary_seconds`: how often lines whose
-    text is known are read again, 0 for never; while they are misread the service is not ready.
+    device runs at once, on a CPU each with its share of the `threads`; 0 for what suits it.
+    `threads`: 0 means the CPU quota. `warm_widths`: input widths that are run once before the
+    service is ready. `canary_seconds`: how often lines whose text is known are read again, 0 for
+    never; while they are misread the service is not ready.
     """
 
     pack: str = "cloud-small"

@@ -139,6 +139,8 @@ def _config(options: EngineOptions) -> dict[str, Any]:
     config: dict[str, Any] = {"INFERENCE_PRECISION_HINT": _HINTS.get(options.precision, "f32")}
     if options.device.startswith("CPU"):
         config["INFERENCE_NUM_THREADS"] = options.threads or cpu_quota()
+        # pinned, all networks of a process would want the same cores
+        config["ENABLE_CPU_PINNING"] = False
     return config
 
 
