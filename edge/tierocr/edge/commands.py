@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tierocr.edge.addresses import is_web_address
 from tierocr.edge.inputs import STDIN, Input, expand, output_paths
 from tierocr.edge.outputs import write_whole
 from tierocr.edge.reading import Outcome, load, page_images, read_inputs, with_rules
@@ -268,7 +269,7 @@ def _address(url: str | None, token_file: Path | None, deadline: float) -> Cloud
         return None
     from tierocr.edge.refining import CloudAddress
 
-    if not url.startswith(("http://", "https://")):
+    if not is_web_address(url):
         raise TierocrError("config_invalid", f"{url!r} is no http or https address")
     token = os.environ.get(TOKEN_VARIABLE)
     if token_file is not None:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
+from tierocr.edge.addresses import is_web_address
 from tierocr.edge.allowance import EVERY_DAY, Budget, Window
 from tierocr.edge.outbox.choices import Bounds, WhenFull
 from tierocr.edge.outbox.values import Rules
@@ -137,7 +138,7 @@ class CloudSettings(Section):
     def _agree(self) -> CloudSettings:
         if self.upload and self.url is None:
             raise ValueError("cloud.upload needs cloud.url")
-        if self.url is not None and not self.url.startswith(("http://", "https://")):
+        if self.url is not None and not is_web_address(self.url):
             raise ValueError(f"cloud.url: {self.url!r} is no http or https address")
         return self
 
@@ -322,7 +323,7 @@ class WebhookSettings(Section):
     @field_validator("url")
     @classmethod
     def _address(cls, value: str) -> str:
-        if not value.startswith(("http://", "https://")):
+        if not is_web_address(value):
             raise ValueError("is no http or https address")
         return value
 

@@ -8,6 +8,7 @@ import io
 import json
 import logging
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +16,24 @@ import aiohttp
 import pytest
 
 from tests.fakes.cloud import fake_cloud, right
+from tests.fakes.lines import read_line
 from tests.fakes.painted import png
 from tests.fakes.rows import page, rows_reader
 from tierocr.edge.agent import Agent, Doors, make_agent
+from tierocr.edge.api.exposition import outcome
 from tierocr.edge.api.health import Condition, Device, readiness, temperatures
 from tierocr.edge.disk import Disk
 from tierocr.edge.outbox.choices import Load
 from tierocr.edge.outbox.values import Status
 from tierocr.edge.settings import EdgeSettings
+from tierocr.shared.document import Alternative, Line, Route
 
 PAGE = png(page("hello", "sun"))
+SAME = Alternative(text=read_line().text, source="edge", score_raw=0.5)
+
+
+def routed(reason: str) -> Line:
+    return read_line(route=Route(reason=reason, p_error=0.5))
 
 
 @contextlib.asynccontextmanager
@@ -51,6 +60,21 @@ async def api(
     finally:
         agent.stop()
         await asyncio.wait_for(running, 30)
+
+
+@pytest.mark.parametrize(
+    ("line", "became"),
+    [
+        (read_line(), None),
+        (routed("sure"), None),
+        (routed("unsure"), "unanswered"),
+        (routed("whole_page, refused: length"), "refused"),
+        (replace(routed("unsure"), source="cloud"), "changed"),
+        (replace(routed("unsure"), source="cloud", alternatives=(SAME,)), "same"),
+    ],
+)
+def test_what_became_of_a_line(line: Line, became: str | None) -> None:
+    assert outcome(line) == became
 
 
 async def told(session: aiohttp.ClientSession, path: str, **more: Any) -> tuple[int, Any]:
@@ -86,6 +110,7 @@ async def test_a_file_is_read_followed_and_known(
                 metrics = await response.text()
             assert 'tierocr_lines_total{decision="escalate"} 1.0' in metrics
             assert "tierocr_refined_changed_total 1.0" in metrics
+            assert 'tierocr_refined_total{outcome="changed"} 1.0' in metrics
             sent = sum(len(call.body) for call in cloud.calls)
             assert f"tierocr_upload_bytes_total {float(sent)}" in metrics
             assert "tierocr_cloud_up 1.0" in metrics and "tierocr_outbox_jobs" in metrics

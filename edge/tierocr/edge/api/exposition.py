@@ -1,4 +1,10 @@
-"""The agent's metrics, in the Prometheus text format."""
+"""The agent's metrics, in the Prometheus text format.
+
+What the agent cannot know is not told: there is no `tierocr_calibration_ece` and no decision
+`audit`. Answers come back for lines that were doubted, and say nothing of how often the others,
+which are most, are right; that takes a random sample of them, and confidences that a pack has
+calibrated.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from tierocr.edge.api.health import Condition
 from tierocr.edge.routing import OVER_BYTES, OVER_SHARE, UNSURE, WHOLE
 from tierocr.edge.sending import changed
-from tierocr.shared.document import Document, EngineInfo, Line
+from tierocr.shared.document import CLOUD, Document, EngineInfo, Line
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _DENIED = (OVER_BYTES, OVER_SHARE)
@@ -34,6 +40,12 @@ class Metrics:
         )
         self._changed = Counter(
             "tierocr_refined_changed", "Lines whose text the cloud changed.", registry=found
+        )
+        self._refined = Counter(
+            "tierocr_refined",
+            "Lines that were to be read again, by what became of it.",
+            ("outcome",),
+            registry=found,
         )
         self._gauges = {
             name: Gauge(f"tierocr_{name}", text, registry=found)
@@ -73,6 +85,9 @@ class Metrics:
                 self._lines.labels(decision(line)).inc()
         if final:
             self._changed.inc(sum(map(changed, lines)))
+            for line in lines:
+                if (became := outcome(line)) is not None:
+                    self._refined.labels(became).inc()
 
     def exposition(self, condition: Condition, uploaded: int) -> bytes:
         """All of them now."""
@@ -99,3 +114,14 @@ def decision(line: Line) -> str:
     if line.route.reason.startswith((UNSURE, WHOLE)):
         return "escalate"
     return "budget_denied" if line.route.reason in _DENIED else "keep"
+
+
+def outcome(line: Line) -> str | None:
+    """What became of a line that was to be read again; None for one that was not: `changed`,
+    `same`, `refused` for an answer that was not taken, `unanswered`.
+    """
+    if line.source == CLOUD:
+        return "changed" if changed(line) else "same"
+    if line.route is None or not line.route.reason.startswith((UNSURE, WHOLE)):
+        return None
+    return "unanswered" if line.route.reason in (UNSURE, WHOLE) else "refused"
