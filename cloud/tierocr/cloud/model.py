@@ -14,7 +14,7 @@ import numpy as np
 
 from tierocr.cloud.canary import Canary
 from tierocr.cloud.canary import first_check as ask_canary
-from tierocr.cloud.settings import CloudSettings, ModelSettings
+from tierocr.cloud.settings import BatchingSettings, CloudSettings, ModelSettings
 from tierocr.shared.document import CLOUD, EngineInfo, PageImage
 from tierocr.shared.engines import EngineOptions
 from tierocr.shared.engines.threads import cpu_quota
@@ -30,8 +30,8 @@ ACCELERATOR_STREAMS = 2
 CPU_STREAMS = 4
 """Most workers of a CPU, each with its share of the cores: each holds a network of its own."""
 
-CPU_COLUMNS = 1024
-"""Input columns in one call of a network on a CPU: more fall out of its cache."""
+CPU_COLUMNS = 512
+"""Input columns in one call of a network on a core: more fall out of its cache."""
 
 OpenReaders = Callable[[], Sequence[Reader]]
 FirstCheck = Callable[[Reader], Canary | None]
@@ -72,7 +72,7 @@ def open_readers(settings: CloudSettings) -> list[Reader]:
     return [
         reader
         for device in _devices(model)
-        for reader in _of_device(model, device, _rules(settings, device))
+        for reader in _of_device(model, device, settings.batching)
     ]
 
 
@@ -104,7 +104,7 @@ def _devices(model: ModelSettings) -> tuple[str, ...]:
     return model.devices or (model.device,)
 
 
-def _of_device(model: ModelSettings, device: str, rules: BatchRules) -> list[Reader]:
+def _of_device(model: ModelSettings, device: str, batching: BatchingSettings) -> list[Reader]:
     options = EngineOptions(
         device=device,
         precision=model.precision,
@@ -116,7 +116,7 @@ def _of_device(model: ModelSettings, device: str, rules: BatchRules) -> list[Rea
     detector = open_detector(pack, model.runtime, options)
     readers = []
     for own in _shares(options, model):
-        recogniser = open_recogniser(pack, model.runtime, own, rules=rules)
+        recogniser = open_recogniser(pack, model.runtime, own, rules=_rules(batching, own))
         engine = recogniser.engine
         info = EngineInfo(pack=pack.name, precision=engine.precision, runtime=engine.runtime)
         readers.append(Reader(detector, recogniser, info=info, source=CLOUD))
@@ -139,13 +139,17 @@ def shared_out(cores: int, workers: int = 0) -> list[int]:
     return [max(1, cores // workers + (k < cores % workers)) for k in range(workers)]
 
 
-def _rules(settings: CloudSettings, device: str) -> BatchRules:
-    """What may go into one call of the network: a batch, on a CPU in parts that fit its cache."""
-    batching = settings.batching
-    columns = batching.max_padded_width
-    if _is_cpu(device):
-        columns = min(columns, CPU_COLUMNS)
-    return BatchRules(max_batch=batching.max_batch, max_columns=columns, few_sizes=False)
+def _rules(batching: BatchingSettings, options: EngineOptions) -> BatchRules:
+    """What may go into one call of a worker's network: a batch, on a CPU in parts that fit the
+    cache of its cores.
+    """
+    rules = BatchRules(
+        max_batch=batching.max_batch, max_columns=batching.max_padded_width, few_sizes=False
+    )
+    if not _is_cpu(options.device):
+        return rules
+    columns = min(rules.max_columns, CPU_COLUMNS * options.threads)
+    return replace(rules, max_columns=columns, few_sizes=True)
 
 
 def _is_cpu(device: str) -> bool:
