@@ -17,11 +17,26 @@ from pathlib import Path
 
 from benchmarks.harness import RESULTS, read_result
 from benchmarks.schema import Result
-from benchmarks.tables import Table, accuracy_tables, tiering_tables
+from benchmarks.tables import (
+    Table,
+    accuracy_tables,
+    networks_tables,
+    quantised_tables,
+    serving_tables,
+    speed_tables,
+    tiering_tables,
+)
 
 Render = Callable[[Result], list[Table]]
 
-TABLES: Mapping[str, Render] = {"accuracy": accuracy_tables, "tiering": tiering_tables}
+TABLES: Mapping[str, Render] = {
+    "accuracy": accuracy_tables,
+    "networks": networks_tables,
+    "quantised": quantised_tables,
+    "serving": serving_tables,
+    "speed": speed_tables,
+    "tiering": tiering_tables,
+}
 """Result name -> its tables."""
 
 _OPEN = re.compile(r"<!-- benchmark:([a-z0-9_-]+) -->")

@@ -1,6 +1,6 @@
 """Lines a second of the cloud with its batching, line by line, and of mosec with the same model.
 
-    python -m benchmarks.serving --peers ENVIRONMENTS [--pack edge-tiny] [--clients 32] [--rounds 3]
+    python -m benchmarks.serving --peers ENVIRONMENTS [--pack cloud-small] [--clients 32] [--rounds 3]
 
 Each service in turn on loopback, the same crops, as many clients as given, each with its next crop
 as soon as the last is answered; all crops differ, so nothing is shared or kept. The services take
@@ -197,7 +197,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The command."""
     parser = parser_for("serving", __doc__)
     parser.add_argument("--peers", type=Path, required=True, help="the peers' environments")
-    parser.add_argument("--pack", default="edge-tiny")
+    parser.add_argument("--pack", default="cloud-small", help="what the service reads with")
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--lines", type=int, default=600)

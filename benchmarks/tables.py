@@ -50,6 +50,55 @@ def tiering_tables(result: Result) -> list[Table]:
     return [Table(title=title, header=(*header, "lines sent", "bytes sent"), rows=tuple(rows))]
 
 
+def speed_tables(result: Result) -> list[Table]:
+    """Cases as rows: milliseconds a page, and each peer's time over ours with its interval."""
+
+    def cell(values: Values) -> str:
+        return f"{1000 * values['seconds_median'] / values.get('pages', 1):.0f}"
+
+    table = _by_case(result, "milliseconds a page, median; a start reads one page", cell)
+    peers = list(dict.fromkeys(ratio["of"] for ratio in result["ratios"]))
+    times = {
+        (r["of"], r["case"]): f"{r['median']:.1f} ({r['low']:.1f}-{r['high']:.1f})"
+        for r in result["ratios"]
+    }
+    rows = [(*row, *(times.get((peer, row[0]), "-") for peer in peers)) for row in table.rows]
+    header = (*table.header, *(f"{peer} over ours" for peer in peers))
+    return [Table(title=table.title, header=header, rows=tuple(rows))]
+
+
+def networks_tables(result: Result) -> list[Table]:
+    """Kernels as rows: milliseconds of one batch by precision."""
+
+    def cell(values: Values) -> str:
+        return f"{1000 * values['seconds_median']:.1f}"
+
+    return [_by_case(result, result["what"], cell, "seconds_median")]
+
+
+def quantised_tables(result: Result) -> list[Table]:
+    """Sets as rows: how many labels each precision reads exactly, by kernels."""
+    labels = {m["case"]: m["values"]["labels"] for m in result["measures"]}
+    table = _by_case(result, "exact matches", lambda values: f"{values['exact']:.0f}")
+    rows = [(f"{case} ({labels[case]:.0f})", *cells) for case, *cells in table.rows]
+    return [Table(title=table.title, header=("set (labels)", *table.header[1:]), rows=tuple(rows))]
+
+
+def serving_tables(result: Result) -> list[Table]:
+    """Services as rows: lines a second and the latency that 99 of 100 keep."""
+    rows = [
+        (
+            measure["variant"],
+            f"{measure['values']['lines_per_second_median']:.0f}",
+            f"{1000 * measure['values']['seconds_p99_median']:.0f}",
+        )
+        for measure in result["measures"]
+    ]
+    given = result["variants"][0]["parameters"]
+    title = f"{given['pack']}, {given['clients']} clients"
+    return [Table(title=title, header=("service", "lines/s", "p99, ms"), rows=tuple(rows))]
+
+
 def verdict_table(result: Result) -> Table:
     """The bars and whether they are kept; missed ones first."""
     rows = [
@@ -66,6 +115,20 @@ def verdict_table(result: Result) -> Table:
     ]
     header = ("bar", "reader", "set", "rule", "value", "limit", "peer")
     return Table(title="Bars", header=header, rows=tuple(rows))
+
+
+def _by_case(
+    result: Result, title: str, cell: Callable[[Values], str], key: str | None = None
+) -> Table:
+    """Cases as rows, variants as columns; only measures that have `key`."""
+    measures = [m for m in result["measures"] if key is None or key in m["values"]]
+    cells = {(m["variant"], m["case"]): cell(m["values"]) for m in measures}
+    names = list(dict.fromkeys(m["variant"] for m in measures))
+    rows = tuple(
+        (case, *(cells.get((name, case), "-") for name in names))
+        for case in dict.fromkeys(m["case"] for m in measures)
+    )
+    return Table(title=title, header=("", *names), rows=rows)
 
 
 def _table(
