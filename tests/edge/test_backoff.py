@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tierocr.edge.backoff import delay
+from tierocr.edge.backoff import LONGEST_ASKED, asked_wait, delay
 
 attempts = st.integers(0, 5000)
 jitters = st.floats(0, 1)
@@ -39,3 +39,14 @@ def test_without_luck_there_is_no_wait() -> None:
     assert delay(7, None, 0.0) == 0.0
     assert delay(7, 0.0, 0.0) == 0.0
     assert delay(7, math.inf, 0.5) == math.inf
+
+
+@given(st.text() | st.floats().map(str) | st.integers().map(str))
+def test_what_a_server_asks_for_is_a_wait_within_reason(header: str) -> None:
+    wait = asked_wait(header)
+    assert wait is None or 0 <= wait <= LONGEST_ASKED
+
+
+def test_waits_that_are_asked_for() -> None:
+    assert asked_wait("1.5") == 1.5 and asked_wait("-3") == 0 and asked_wait("inf") == LONGEST_ASKED
+    assert asked_wait(None) is None and asked_wait("Wed, 21 Oct 2015 07:28:00 GMT") is None

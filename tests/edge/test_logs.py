@@ -5,7 +5,9 @@ import logging
 import os
 import sys
 
-from tierocr.edge.logs import JsonFormatter
+import pytest
+
+from tierocr.edge.logs import JsonFormatter, configure_logging
 
 
 def line(message: str, **more: object) -> dict[str, object]:
@@ -34,3 +36,24 @@ def test_what_was_not_expected_is_told_with_its_place() -> None:
     except TypeError:
         found = line("failed", exc_info=sys.exc_info())
     assert "TypeError: what" in str(found["exception"])
+
+
+@pytest.mark.parametrize(
+    ("level", "ours", "others"),
+    [
+        ("debug", logging.DEBUG, logging.DEBUG),
+        ("info", logging.INFO, logging.WARNING),
+        ("error", logging.ERROR, logging.ERROR),
+    ],
+)
+def test_libraries_are_quiet(level: str, ours: int, others: int) -> None:
+    root, own = logging.getLogger(), logging.getLogger("tierocr")
+    before = root.level, own.level, root.handlers[:]
+    try:
+        configure_logging(level)
+        assert logging.getLogger("tierocr.edge").getEffectiveLevel() == ours
+        assert logging.getLogger("pikepdf").getEffectiveLevel() == others
+    finally:
+        root.setLevel(before[0])
+        own.setLevel(before[1])
+        root.handlers[:] = before[2]

@@ -35,7 +35,7 @@ from tests.fakes.cloud import (
     wire,
 )
 from tierocr.edge.breaker import Breaker
-from tierocr.edge.refining import CloudAddress, Refiner, idempotency_key
+from tierocr.edge.refining import CloudAddress, Refiner, Refusal, idempotency_key
 from tierocr.shared.document import Failure
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.protocol import (
@@ -388,6 +388,16 @@ async def test_no_sooner_than_the_server_asked(code: int) -> None:
         await ask(cloud.url, deadline=10.0)
     once, again = cloud.calls
     assert again.at - once.at >= 0.49
+
+
+async def test_who_does_not_insist_is_told_at_once() -> None:
+    with fake_cloud(status(503, Retry_After="0.5"), right) as cloud:
+        address = CloudAddress(url=cloud.url, deadline=10.0)
+        async with Refiner(address, insist=False) as refiner:
+            with pytest.raises(Refusal) as caught:
+                await refiner.refine(PAGE, REGIONS)
+            assert (caught.value.code, caught.value.retry_after) == ("over_capacity", 0.5)
+    assert len(cloud.calls) == 1
 
 
 async def test_not_at_all_where_that_would_be_too_late() -> None:

@@ -204,6 +204,7 @@ class Agent:
                 await self._last_deliveries()
             with contextlib.suppress(TierocrError):  # on a full disk; an older note will do
                 await self._note_moment()
+        event(_log, "stopped")
 
     async def _sending(self, stack: contextlib.AsyncExitStack) -> Coroutine[Any, Any, None]:
         assert self._address is not None
@@ -211,7 +212,7 @@ class Agent:
         cloud = self._settings.cloud
         self._meter = meter = Meter(self._outbox, cloud.budget, [w.window for w in cloud.windows])
         refiner = await stack.enter_async_context(
-            Refiner(self._address, breaker=breaker, book=meter.book)
+            Refiner(self._address, breaker=breaker, book=meter.book, insist=False)
         )
         self._sender = Sender(
             self._outbox,

@@ -2,6 +2,20 @@
 
 from __future__ import annotations
 
+LONGEST_ASKED = 86_400.0
+"""Seconds that a server may ask us to stay away: beyond a day it is a mistake of its own."""
+
+
+def asked_wait(header: str | None) -> float | None:
+    """Seconds of a Retry-After header; None for none, and for the form with a date, which is not
+    used between our parts.
+    """
+    try:
+        seconds = float(header) if header is not None else None
+    except ValueError:
+        return None
+    return None if seconds is None else min(max(0.0, seconds), LONGEST_ASKED)
+
 
 def delay(
     attempt: int,

@@ -27,10 +27,15 @@ class JsonFormatter(logging.Formatter):
 
 
 def configure_logging(level: str) -> None:
-    """Send every record of at least that level to stderr."""
+    """Send every record of at least that level to stderr; of libraries only what is wrong, unless
+    everything is asked for.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
-    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    wanted = logging.getLevelName(level.upper())
+    others = wanted if wanted == logging.DEBUG else max(wanted, logging.WARNING)
+    logging.basicConfig(level=others, handlers=[handler], force=True)
+    logging.getLogger("tierocr").setLevel(wanted)
     logging.getLogger("watchfiles").setLevel(logging.WARNING)  # it tells of every change
 
 

@@ -21,7 +21,7 @@ from typing import TypeVar
 import aiohttp
 
 from tierocr.edge.answered_pages import check_page
-from tierocr.edge.backoff import delay
+from tierocr.edge.backoff import asked_wait, delay
 from tierocr.edge.breaker import Breaker
 from tierocr.shared.document import Page
 from tierocr.shared.errors import ERROR_CODES, TierocrError
@@ -121,10 +121,13 @@ class Refiner:
         breaker: Breaker | None = None,
         clock: Callable[[], float] = time.monotonic,
         book: Callable[[int], Awaitable[None]] | None = None,
+        insist: bool = True,
     ) -> None:
         """See `CloudAddress`; the rest has sensible defaults. `book`: told of each call's bytes
-        before they go out; what it raises keeps them here.
+        before they go out; what it raises keeps them here. `insist`: try again, as long as the
+        deadline allows, what may go well another time.
         """
+        self._insist = insist
         self._book = book
         self._address = address
         self._limits = limits or WireLimits()
@@ -202,7 +205,7 @@ class Refiner:
             outcome = await self._attempt(call, end - self._clock())
             if not isinstance(outcome, _Refused):
                 return read(call, outcome)
-            if not outcome.error.retryable:
+            if not (outcome.error.retryable and self._insist):
                 raise outcome.error
             wait = delay(attempt, outcome.retry_after, random.random())
             if self._clock() + wait >= end:
@@ -316,7 +319,7 @@ async def _refusal(response: aiohttp.ClientResponse) -> _Refused:
         if (named := problem.get("code")) in ERROR_CODES:
             code = named
         detail = problem.get("detail") or problem.get("title") or detail
-    after = _retry_after(response)
+    after = asked_wait(response.headers.get("Retry-After"))
     return _Refused(Refusal(code, _plain(f"the cloud refused: {detail}"), after), after)
 
 
@@ -333,11 +336,3 @@ def _problem(content: bytes | None) -> dict[str, str]:
 def _plain(text: str) -> str:
     """One line for people, whatever a server put into it."""
     return " ".join("".join(c if c.isprintable() else " " for c in text[:300]).split())
-
-
-def _retry_after(response: aiohttp.ClientResponse) -> float | None:
-    """Seconds of a Retry-After header; the form with a date is not used between our parts."""
-    try:
-        return max(0.0, float(response.headers["Retry-After"]))
-    except (KeyError, ValueError):
-        return None

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from tierocr.edge.backoff import asked_wait
 from tierocr.edge.outbox.values import Due
 from tierocr.edge.sinks import Undelivered
 from tierocr.edge.sinks.contents import JSON, Original, contents
@@ -91,14 +92,7 @@ class Webhook:
         async with self._session.post(
             self._url, data=body, headers=headers, allow_redirects=False
         ) as response:
-            return response.status, _retry_after(response.headers.get("Retry-After"))
-
-
-def _retry_after(value: str | None) -> float | None:
-    try:
-        return max(0.0, float(value)) if value is not None else None
-    except ValueError:
-        return None
+            return response.status, asked_wait(response.headers.get("Retry-After"))
 
 
 def _place(url: str) -> str:
