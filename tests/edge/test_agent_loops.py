@@ -47,7 +47,7 @@ from tierocr.edge.outbox.values import Arrival, Due, Rules
 from tierocr.edge.privacy.painting import guarded_lines, guarded_pages
 from tierocr.edge.privacy.settings import PrivacySettings
 from tierocr.edge.refining import CloudAddress, Refiner
-from tierocr.edge.routing import WHOLE, RoutingPolicy
+from tierocr.edge.routing import WHOLE, RoutingPolicy, Spent
 from tierocr.edge.sender import Retries, Sender
 from tierocr.edge.sinks import Undelivered
 from tierocr.edge.sinks.contents import Original
@@ -306,6 +306,15 @@ async def test_what_was_planned_counts_after_a_restart(desk: Desk) -> None:
     tiered.close()
     assert load(await desk.box.call(lambda box: box.note(TALLY)), ALL) == planner.spent
     assert planner.spent.sent_lines == 1
+
+
+async def test_what_will_not_be_sent_is_not_counted() -> None:
+    planner = Planner(ALL)
+    tiered = TieredReader(rows_reader(), planner=planner)
+    read = await tiered.read_here(png(page("hello")), "a.png", send=False)
+    tiered.close()
+    assert planner.spent == Spent() and [p.sent for p in read.pages] == [()]
+    assert read.document.pages[0].lines[0].text == "hello"
 
 
 async def whole_pages_of(

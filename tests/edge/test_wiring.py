@@ -54,6 +54,15 @@ def test_what_would_be_read_again_is_refused(tmp_path: Path, key: str) -> None:
     )
 
 
+@pytest.mark.parametrize("section", ["sinks", "state"])
+def test_a_folder_that_is_a_file_is_refused(tmp_path: Path, section: str) -> None:
+    (tmp_path / "file").touch()
+    values: dict[str, Any] = {"folder": tmp_path / "file"}
+    if section == "sinks":
+        values = {"folder": [values]}
+    assert f"{tmp_path / 'file'} is no folder" in problems(settings(tmp_path, **{section: values}))
+
+
 def test_sources_must_be_told_apart(tmp_path: Path) -> None:
     twice = {"watch": [{"folder": tmp_path / "in"}, {"folder": tmp_path / "in"}]}
     assert "'in'" in problems(settings(tmp_path, sources=twice))

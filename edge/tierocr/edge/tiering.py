@@ -227,9 +227,12 @@ class TieredReader:
             refinements=tuple(refinements),
         )
 
-    async def read_here(self, data: bytes, name: str, source: str = "") -> PlannedDocument:
+    async def read_here(
+        self, data: bytes, name: str, source: str = "", *, send: bool = True
+    ) -> PlannedDocument:
         """Read one input on the edge alone, and plan what may be sent later; otherwise like
-        `read`. `source`: where it came from, as rules about what may leave name it.
+        `read`. `source`: where it came from, as rules about what may leave name it. `send`: False
+        where nothing of it will be sent.
         """
         read: list[ReadPage] = []
         planned: list[PlannedPage] = []
@@ -238,7 +241,7 @@ class TieredReader:
             read.append(page)
             planned.append(plan)
 
-        failure = await self._each_page(data, keep, source)
+        failure = await self._each_page(data, keep, source, send=send)
         document = document_of(
             name=name,
             sha256=hashlib.sha256(data).hexdigest(),
@@ -259,12 +262,18 @@ class TieredReader:
         return PlannedDocument(document=document, pages=())
 
     async def _each_page(
-        self, data: bytes, then: Callable[[ReadPage, PlannedPage], None], source: str = ""
+        self,
+        data: bytes,
+        then: Callable[[ReadPage, PlannedPage], None],
+        source: str = "",
+        *,
+        send: bool = True,
     ) -> Failure | None:
         """Read and plan page by page; returns why there are no more, if that is a failure."""
         try:
             async for page in self._paging.pages(data):
-                then(without_image(page), await self._plan(page, source))
+                plan = await self._plan(page, source) if send else PlannedPage(page=page.page)
+                then(without_image(page), plan)
         except TierocrError as error:
             if error.code == "internal":
                 raise

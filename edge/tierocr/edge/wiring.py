@@ -5,6 +5,7 @@ Every problem is found before anything is read. Raises TierocrError `config_inva
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -91,16 +92,19 @@ def _labels(settings: EdgeSettings) -> list[str]:
 
 
 def _folders(settings: EdgeSettings) -> Iterator[str]:
-    """What is written must not be read again."""
+    """What is written needs a folder, and must not be read again."""
     watched = settings.sources.watch
+    written = [("sinks.folder", sink.folder) for sink in settings.sinks.folder]
+    written.append(("state.folder", settings.state.folder))
     for watch in watched:
-        written = [("sinks.folder", sink.folder) for sink in settings.sinks.folder]
-        written.append(("state.folder", settings.state.folder))
-        for other in watched:
-            if other.quarantine_folder is not None:
-                written.append(("quarantine_folder", other.quarantine_folder))
-            if other.processed_folder is not None:
-                written.append(("processed_folder", other.processed_folder))
+        if watch.quarantine_folder is not None:
+            written.append(("quarantine_folder", watch.quarantine_folder))
+        if watch.processed_folder is not None:
+            written.append(("processed_folder", watch.processed_folder))
+    for key, folder in written:
+        if _is_something_else(folder):
+            yield f"{key}: {folder} is no folder"
+    for watch in watched:
         for key, folder in written:
             inside = _inside(folder, watch.folder)
             if inside and (key.startswith("sinks") or watch.recursive or _same(folder, watch)):
@@ -108,6 +112,13 @@ def _folders(settings: EdgeSettings) -> Iterator[str]:
         for other in watched:
             if other is not watch and _inside(other.folder, watch.folder) and watch.recursive:
                 yield f"sources.watch: {other.folder} lies in {watch.folder}, which is watched too"
+
+
+def _is_something_else(folder: Path) -> bool:
+    """Whether there is something by that name that is no folder, as far as can be seen."""
+    with contextlib.suppress(OSError):
+        return folder.exists() and not folder.is_dir()
+    return False
 
 
 def _real(folder: Path) -> Path:

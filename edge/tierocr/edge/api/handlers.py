@@ -154,7 +154,7 @@ class Handlers:
         kept = self._parts.recent.find(key)
         if kept is None and known is not None and known.state != RECEIVED:
             # it was here before, and its result is gone: it is read again, and only told
-            planned = await self._parts.reader.read_here(data, name, SOURCE)
+            planned = await self._parts.reader.read_here(data, name, SOURCE, send=False)
             return key, to_json(planned.document).encode(errors="backslashreplace")
         if kept is None:
             arrival = Arrival(source=SOURCE, name=name)
