@@ -40,7 +40,8 @@ class TestTokens:
             ("POST", "/v1/ocr"),
             ("GET", "/v1/capabilities"),
         ):
-            for header in ("", "Bearer", "Bearer wrong", f"Basic {secret}", f"Bearer {secret}x"):
+            wrong = ("", "Bearer", "Bearer wrong", f"Basic {secret}", f"Bearer {secret}x")
+            for header in (*wrong, "Bearer t\udcefer", "Bearer Ω"):  # bytes that are no text, too
                 response = await client.request(method, url, headers={"Authorization": header})
                 assert response.status == 401
                 assert response.headers["WWW-Authenticate"].startswith("Bearer")

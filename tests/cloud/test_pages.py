@@ -81,6 +81,16 @@ async def test_a_page_of_more_lines_than_the_queue_holds(serve: Serve) -> None:
     assert await texts_of(client, png(page(*lines))) == [lines]
 
 
+async def test_a_hairline_across_a_page_is_no_line_of_text(serve: Serve) -> None:
+    reader, network = painted_reader()
+    client = await serve(lambda: reader)
+    network.batches.clear()
+    ruled = np.full((200, 3000, 3), 255, dtype=np.uint8)
+    ruled[100:104] = 0
+    assert await texts_of(client, png(ruled)) == [[]]
+    assert not network.batches
+
+
 async def test_each_worker_has_a_network_of_its_own(serve: Serve) -> None:
     made = [painted_reader(slow(0.01)) for _ in range(3)]
     client = await serve(lambda: [reader for reader, _ in made])

@@ -11,6 +11,7 @@ import pytest
 from tests.cloud.conftest import Client, Serve, body_of, post, problem_of, region, reply_of
 from tests.fakes.engines import UPRIGHT, painted_reader, slow
 from tests.fakes.painted import paint, png
+from tierocr.cloud.ways import MOST_COLUMNS
 from tierocr.shared.ocr.reader import Reader
 
 
@@ -94,6 +95,21 @@ async def test_a_crop_over_the_limits_is_refused_before_it_is_decoded(serve: Ser
     _, results = await reply_of(response)
     assert results["wide"].error is not None and results["wide"].error.code == "too_large"
     assert results["good"].text == "abc"
+
+
+@pytest.mark.parametrize("shape", [(1, 16_000), (16_000, 1), (4, 3_000)])
+async def test_a_crop_that_is_no_line_never_reaches_the_device(
+    serve: Serve, shape: tuple[int, int]
+) -> None:
+    reader, network = painted_reader()
+    client = await serve(lambda: reader)
+    network.batches.clear()
+    long = np.zeros((*shape, 3), dtype=np.uint8)
+    response = await post(client, body_of(region("long", long), region("good", paint("abc"))))
+    _, results = await reply_of(response)
+    assert results["long"].error is not None and results["long"].error.code == "too_large"
+    assert results["good"].text == "abc"
+    assert max(width for _, width in network.batches) <= MOST_COLUMNS
 
 
 async def test_what_shares_a_batch_does_not_change_a_text(serve: Serve) -> None:

@@ -211,9 +211,10 @@ def test_limits() -> None:
     message = sample()
     many = [{**message["regions"][0], "id": str(i)} for i in range(9)]
     assert refused(msgpack.packb({**message, "regions": many})) == "too_large"
+    assert refused(msgpack.packb({**message, "regions": [0] * 10_000})) == "too_large"
     assert refused(b"x" * (LIMITS.body_bytes + 1)) == "too_large"
     big = [{**message["regions"][0], "image": b"x" * (LIMITS.image_bytes + 1)}]
-    assert refused(msgpack.packb({**message, "regions": big})) == "bad_request"
+    assert refused(msgpack.packb({**message, "regions": big})) == "too_large"
     long = [{**message["regions"][0], "text": "x" * (LIMITS.text_length + 1)}]
     assert refused(msgpack.packb({**message, "regions": long})) == "bad_request"
 

@@ -13,9 +13,9 @@ from concurrent.futures import wait
 from typing import Any
 
 from tierocr.cloud.dispatch import Dispatcher
-from tierocr.cloud.ways import Way, plain_way
+from tierocr.cloud.ways import Way, plain_way, too_long
 from tierocr.shared.document import Pixels
-from tierocr.shared.recognition import Reading, RecogniserFacts
+from tierocr.shared.recognition import EMPTY, Reading, RecogniserFacts
 
 WINDOW = 64
 """Lines of one page that may be in the queue at once."""
@@ -36,12 +36,24 @@ class PageCrops:
     def read(
         self, crops: Sequence[Pixels], *, deadline: float, owner: str, check: Check
     ) -> list[Reading]:
-        """One reading for each crop, in the same order; blocks.
+        """One reading for each crop, in the same order, none for what is no line; blocks.
 
         `deadline`: in seconds of the dispatcher's clock. `check` is called now and then and raises
         when the page is no longer wanted. Raises TierocrError like `Dispatcher.read`.
         """
-        ways = [plain_way(crop, self._facts) for crop in crops]
+        ways = {
+            i: plain_way(crop, self._facts)
+            for i, crop in enumerate(crops)
+            if not too_long(crop, self._facts)
+        }
+        found = dict(
+            zip(ways, self._wait(list(ways.values()), deadline, owner, check), strict=True)
+        )
+        return [found.get(i, EMPTY) for i in range(len(crops))]
+
+    def _wait(
+        self, ways: Sequence[Way], deadline: float, owner: str, check: Check
+    ) -> list[Reading]:
         reading = asyncio.run_coroutine_threadsafe(self._read(ways, deadline, owner), self._loop)
         try:
             while not reading.done():

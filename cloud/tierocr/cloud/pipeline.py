@@ -30,7 +30,7 @@ from tierocr.cloud.looking import (
 )
 from tierocr.cloud.metrics import Metrics
 from tierocr.cloud.sharing import Sharing
-from tierocr.cloud.ways import Way, inner_way, refined_of, ways_of
+from tierocr.cloud.ways import Way, inner_way, refined_of, too_long, ways_of
 from tierocr.shared.document import Failure, Pixels
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.images import Limits, PageFailure, decode_pages, sniff
@@ -164,7 +164,7 @@ class Pipeline:
             self._metrics.stage("detect", self._clock() - started)
         lines = await self._in_thread(partial(lines_of, picture, found.regions))
         read = []
-        for line in lines:
+        for line in (line for line in lines if not too_long(line.pixels, self._facts)):
             # one by one: no more of a region is in the queue than when it is read as a line
             ways = await self._in_thread(partial(ways_of, line.pixels, 0.0, self._facts))
             answers = await self._read_all(ways, deadline, owner)
@@ -178,6 +178,8 @@ class Pipeline:
         if started >= deadline:
             raise TierocrError("deadline_exceeded", "not decoded before the deadline")
         crop = decode_crop(region.image, self._limits)
+        if too_long(crop, self._facts):
+            raise TierocrError("too_large", f"{crop.shape[1]} x {crop.shape[0]} pixels are no line")
         ways, shape = ways_of(crop, region.angle, self._facts), shape_of(crop)
         return _Decoded(crop=crop, shape=shape, ways=ways, seconds=self._clock() - started)
 

@@ -126,7 +126,8 @@ class TokenFile:
 
 
 def _hash(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()
+    # what comes in a header may be no text; then it is no token either
+    return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()
 
 
 def _checked(token: Token) -> Token:

@@ -21,6 +21,11 @@ from tierocr.shared.recognition import SPACE, Reading, RecogniserFacts, input_wi
 
 MOST_WAYS = 4
 
+MOST_COLUMNS = 16_384
+"""Input columns of the longest line that is read. One pixel may be a hundred columns: a picture of
+a few bytes would keep a device busy for minutes.
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Way:
@@ -50,6 +55,12 @@ class Way:
             )
             return replace(reading, glyphs=tuple(glyphs))
         return reading
+
+
+def too_long(crop: Pixels, facts: RecogniserFacts) -> bool:
+    """Whether a crop is no line: so long, or so tall, for its height that nobody could read it."""
+    height, width = crop.shape[:2]
+    return bool(facts.height * max(height, width) > MOST_COLUMNS * min(height, width))
 
 
 def plain_way(crop: Pixels, facts: RecogniserFacts) -> Way:

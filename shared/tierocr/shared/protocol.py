@@ -7,6 +7,7 @@ region id; partial answers are normal. The deadline travels in a header, never h
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from tierocr.shared.errors import ERROR_CODES, TierocrError
 VERSION = 1
 CONTENT_TYPE = "application/msgpack"
 FORMATS = ("webp", "jpeg", "png")
+_OVER_A_LIMIT = re.compile("exceeds max_(bin|str|array|map)_len")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,7 +285,9 @@ def _unpack(body: bytes, limits: WireLimits) -> object:
     except TierocrError:
         raise
     except ValueError as error:  # every way in which msgpack refuses bytes derives from it
-        raise TierocrError("bad_request", f"not a valid message: {error}") from error
+        why = str(error) or "nested too deeply"
+        code = "too_large" if _OVER_A_LIMIT.search(why) else "bad_request"
+        raise TierocrError(code, f"not a valid message: {why}") from error
     version = _Fields(message, "message").whole("v")
     if version != VERSION:
         raise TierocrError("incompatible_version", f"version {version}; this speaks {VERSION}")
