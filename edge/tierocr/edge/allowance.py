@@ -15,7 +15,6 @@ from datetime import datetime
 from typing import Any
 
 HOUR = 3600.0
-DAY_MINUTES = 24 * 60
 LOOK_AGAIN = 60.0
 """Seconds after which a closed window is looked at again: clocks are set."""
 

@@ -1,4 +1,5 @@
-"""What leaves the device: a line cut from the full-resolution page, never enlarged, encoded.
+"""What leaves the device: a line cut from the full-resolution page, or the page itself, never
+enlarged, encoded.
 
 Pure functions of arrays (encoding included); must not know who receives the bytes.
 """
@@ -39,13 +40,12 @@ MARGIN = 0.1
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Crop:
     """`quad`: what was cut, in page pixels. `image`: its encoded bytes. `margin`: pixels of the
-    crop. `text`: what may be told of the line's text; None: all of it.
+    crop.
     """
 
     quad: Quad
     image: bytes
     margin: float
-    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

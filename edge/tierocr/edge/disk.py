@@ -16,6 +16,9 @@ from pathlib import Path
 from tierocr.shared.errors import TierocrError
 
 NO_SPACE = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG}
+BAD_NAME = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
+"""What a file system says to a name that it does not take."""
+
 PART = ".part"
 
 

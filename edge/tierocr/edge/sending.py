@@ -120,7 +120,7 @@ def sendings(
                 image=crops[i].image,
                 format=FORMAT,
                 margin=crops[i].margin,
-                text=lines[i].text if (told := crops[i].text) is None else told,
+                text=lines[i].text,
                 p_error=p_error(lines[i]),
                 angle=lines[i].angle,
             ),

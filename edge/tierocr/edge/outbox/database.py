@@ -7,7 +7,7 @@ one that fails has left no trace. One owner, one thread at a time, one process a
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -94,6 +94,11 @@ class Database:
         execute("BEGIN IMMEDIATE")
         migrate(self._connection)
         execute("COMMIT")
+
+
+def marks(values: Sequence[object]) -> str:
+    """The places of so many values in a statement."""
+    return ", ".join("?" * len(values))
 
 
 def _unusable(folder: Path, error: Exception) -> TierocrError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tierocr.edge.outbox.database import Database
+from tierocr.edge.outbox.database import Database, marks
 from tierocr.edge.outbox.states import UNREFINED, Entry
 
 PENDING, DONE, GIVEN_UP = "pending", "done", "given_up"
@@ -96,7 +96,7 @@ class Deliveries:
     def keep_sinks(self, sinks: Sequence[str]) -> None:
         """Deliveries to other sinks are given up: the settings no longer name them."""
         self._run(
-            f"DELETE FROM deliveries WHERE state = ? AND sink NOT IN ({_marks(sinks)})",
+            f"DELETE FROM deliveries WHERE state = ? AND sink NOT IN ({marks(sinks)})",
             *(PENDING, *sinks),
         )
 
@@ -106,12 +106,8 @@ class Deliveries:
         """
         rows = self._rows(
             "SELECT number FROM documents d WHERE finished IS NULL AND version > 0"
-            f" AND state NOT IN ({_marks(UNREFINED)}) AND NOT EXISTS"
+            f" AND state NOT IN ({marks(UNREFINED)}) AND NOT EXISTS"
             " (SELECT 1 FROM deliveries WHERE document = d.number AND state = ?)",
             *(*UNREFINED, PENDING),
         )
         return [number for (number,) in rows]
-
-
-def _marks(names: Sequence[object]) -> str:
-    return ", ".join("?" * len(names))

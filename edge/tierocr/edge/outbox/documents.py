@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tierocr.edge.outbox.choices import Held, Load, Waiting
-from tierocr.edge.outbox.database import Database
+from tierocr.edge.outbox.database import Database, marks
 from tierocr.edge.outbox.states import RECEIVED, UNREFINED, Entry
 from tierocr.shared.errors import TierocrError
 
@@ -46,7 +46,7 @@ class Documents:
         values = [_stored(entry, name) for name in names]
         number = self._run(
             f"INSERT INTO documents ({', '.join(names)}, original_bytes)"
-            f" VALUES ({_marks(names)}, ?)",
+            f" VALUES ({marks(names)}, ?)",
             *(*values, original_bytes),
         )
         return replace(entry, number=number)
@@ -72,7 +72,7 @@ class Documents:
     def unrefined(self) -> list[Entry]:
         """Those that wait for the cloud, the oldest first."""
         return self._entries(
-            f"finished IS NULL AND state IN ({_marks(UNREFINED)}) ORDER BY number", *UNREFINED
+            f"finished IS NULL AND state IN ({marks(UNREFINED)}) ORDER BY number", *UNREFINED
         )
 
     def received(self) -> list[Entry]:
@@ -241,7 +241,3 @@ def packed(tree: Tree) -> bytes:
 def _unpacked(content: bytes) -> Tree:
     tree: Tree = json.loads(zlib.decompress(content))
     return tree
-
-
-def _marks(names: Sequence[object]) -> str:
-    return ", ".join("?" * len(names))

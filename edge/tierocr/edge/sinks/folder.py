@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from tierocr.edge.disk import Disk, is_full
+from tierocr.edge.disk import BAD_NAME, Disk, is_full
 from tierocr.edge.outbox.naming import plain_name
 from tierocr.edge.outbox.values import Due
 from tierocr.edge.sinks import Undelivered
@@ -24,7 +23,6 @@ from tierocr.shared.errors import TierocrError
 from tierocr.shared.images import Limits
 
 PROVISIONAL = ".provisional"
-_BAD_NAME = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
 
 
 class FolderSink:
@@ -81,7 +79,7 @@ class FolderSink:
             self._write(output, results, due.delivery.final)
         except OSError as error:
             plain = plain_name(output)
-            if error.errno not in _BAD_NAME or plain == output:
+            if error.errno not in BAD_NAME or plain == output:
                 raise
             self._write(plain, results, due.delivery.final)
 

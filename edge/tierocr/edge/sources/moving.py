@@ -12,6 +12,7 @@ import errno
 import os
 from pathlib import Path, PurePosixPath
 
+from tierocr.edge.disk import BAD_NAME
 from tierocr.edge.outbox.naming import output_name, plain_name
 from tierocr.edge.sources.listing import signature_of
 from tierocr.edge.sources.watching import Signature
@@ -20,7 +21,6 @@ ASIDE = ".tierocr-"
 """Before the name of a file that is being put away."""
 
 _CHUNK = 1 << 20
-_BAD_NAME = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
 
 
 def move_away(path: Path, signature: Signature, folder: Path, name: str) -> Path | None:
@@ -30,7 +30,7 @@ def move_away(path: Path, signature: Signature, folder: Path, name: str) -> Path
     try:
         return _move(path, signature, folder, name)
     except OSError as error:
-        if error.errno not in _BAD_NAME or plain_name(name) == name:
+        if error.errno not in BAD_NAME or plain_name(name) == name:
             raise
         return _move(path, signature, folder, plain_name(name))
 
