@@ -174,7 +174,7 @@ class TestDeadlines:
     async def test_what_was_read_in_time_is_answered(self, serve: Serve) -> None:
         held = threading.Event()
         reader, network = painted_reader()
-        client = await serve(lambda: reader)
+        client = await serve(lambda: reader, batching={"max_batch": 1})
         network.batches.clear()
 
         def block_second_call() -> None:
