@@ -54,6 +54,11 @@ def test_what_would_be_read_again_is_refused(tmp_path: Path, key: str) -> None:
     )
 
 
+def test_all_problems_are_told_and_can_be_told_apart(tmp_path: Path) -> None:
+    found = settings(tmp_path, {"folder": tmp_path / "away"}, sinks={})
+    assert problems(found).count("; ") == 1
+
+
 @pytest.mark.parametrize("section", ["sinks", "state"])
 def test_a_folder_that_is_a_file_is_refused(tmp_path: Path, section: str) -> None:
     (tmp_path / "file").touch()

@@ -29,7 +29,7 @@ QUARANTINE = "quarantine"
 
 
 def check(settings: EdgeSettings) -> None:
-    """Raise TierocrError `config_invalid`, one problem a line, unless all can work together."""
+    """Raise TierocrError `config_invalid`, with every problem, unless all can work together."""
     problems = [
         *_missing(settings),
         *_sources(settings),
@@ -46,7 +46,7 @@ def check(settings: EdgeSettings) -> None:
     except TierocrError as error:
         problems.append(error.message)
     if problems:
-        raise TierocrError("config_invalid", "\n".join(problems))
+        raise TierocrError("config_invalid", "; ".join(problems))
 
 
 def _missing(settings: EdgeSettings) -> Iterator[str]:
