@@ -77,6 +77,19 @@ def test_what_became_of_a_line(line: Line, became: str | None) -> None:
     assert outcome(line) == became
 
 
+async def asked(session: aiohttp.ClientSession, header: bytes) -> bytes:
+    """The first line of the answer to a request with a header that no client would send."""
+    address = session._base_url
+    assert address is not None and address.host is not None
+    reader, writer = await asyncio.open_connection(address.host, address.port)
+    host = f"{address.host}:{address.port}".encode()
+    writer.write(b"GET /metrics HTTP/1.1\r\nHost: " + host + b"\r\n" + header + b"\r\n\r\n")
+    line = await asyncio.wait_for(reader.readline(), 10)
+    writer.close()
+    await writer.wait_closed()
+    return line
+
+
 async def told(session: aiohttp.ClientSession, path: str, **more: Any) -> tuple[int, Any]:
     async with session.get(path, **more) as response:
         return response.status, await response.json()
@@ -170,6 +183,8 @@ async def test_what_is_wrong_is_a_problem_document(
             401,
             "unauthorized",
         )
+        assert await posted(PAGE, **right_token, Origin="http://[") == (401, "unauthorized")
+        assert b" 401 " in await asked(session, b"Authorization: Bearer \xff")
         status, problem = await told(session, "/v1/jobs/none", headers=right_token)
         assert (status, problem["code"]) == (404, "not_found")
         status, problem = await told(session, "/nowhere", headers=right_token)

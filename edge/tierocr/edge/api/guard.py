@@ -59,20 +59,29 @@ def guard(metrics: Metrics, *, token: str | None, local: bool) -> Middleware:
 
 
 def _check(request: web.Request, token: str | None, local: bool) -> None:
-    if local and not is_loopback(_name(f"//{request.host}")):
+    if local and not is_loopback(_host(f"//{request.host}")):
         raise TierocrError("unauthorized", "this API is for this machine, under its own name")
     origin = request.headers.get("Origin")
-    if origin is not None and urlsplit(origin).netloc != request.host:
+    if origin is not None and _place(origin) != request.host:
         raise TierocrError("unauthorized", "requests of other origins are not answered")
     if token is not None and request.path not in OPEN:
         scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not hmac.compare_digest(sent.encode(), token.encode()):
+        # a header may hold bytes that are no text
+        known = hmac.compare_digest(sent.encode(errors="surrogateescape"), token.encode())
+        if scheme.lower() != "bearer" or not known:
             raise TierocrError("unauthorized", "send Authorization: Bearer with the API's token")
 
 
-def _name(url: str) -> str:
+def _host(url: str) -> str:
     try:
         return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _place(url: str) -> str:
+    try:
+        return urlsplit(url).netloc
     except ValueError:
         return ""
 
