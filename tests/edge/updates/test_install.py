@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from tests.fakes.packs import write_pack
 from tierocr.edge.updates import commands
-from tierocr.edge.updates.archive import write_update
+from tierocr.edge.updates.archive import opened, write_update
 from tierocr.edge.updates.installing import INCOMING, VERSIONS, check_canary, install, rollback
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.models.manifest import Pack
@@ -93,6 +93,14 @@ def test_what_is_not_fit_changes_nothing(tmp_path: Path) -> None:
     assert caught.value.code == "not_found"
     with pytest.raises(TierocrError):
         rollback("../reader", packs)
+
+
+def test_what_cannot_be_written_says_nothing_about_the_update(tmp_path: Path) -> None:
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "pack.yaml").touch()
+    with pytest.raises(TierocrError) as caught, opened(update(tmp_path, 1), TRUSTED) as found:
+        found.extract(tmp_path / "taken")
+    assert caught.value.code == "output_failed"
 
 
 Change = Callable[[tarfile.TarInfo], object]

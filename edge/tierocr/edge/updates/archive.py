@@ -19,6 +19,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
+from tierocr.edge.disk import Disk
 from tierocr.edge.updates.statement import File, Statement, read_statement, safe_path
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.models.manifest import digest, load_pack
@@ -38,7 +39,9 @@ class Update:
         self.statement = read_statement(data, self._first(SIGNATURE, 64), trusted)
 
     def extract(self, folder: Path) -> None:
-        """Write all files into a folder, checked. Raises TierocrError `model_invalid`."""
+        """Write all files into a folder, checked. Raises TierocrError `model_invalid`, or
+        `output_failed` when they cannot be written.
+        """
         missing = dict(self.statement.files)
         while (member := self._tar.next()) is not None:
             path = member.name.removeprefix(FOLDER)
@@ -55,13 +58,17 @@ class Update:
         source = self._tar.extractfile(member)
         assert source is not None
         hasher = hashlib.sha256()
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("xb") as file:
-            while block := source.read(1 << 20):
-                hasher.update(block)
-                file.write(block)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("xb") as file:
+                while block := source.read(1 << 20):
+                    hasher.update(block)
+                    file.write(block)
+                file.flush()
+                os.fsync(file.fileno())
+            Disk().sync_folder(target.parent)
+        except OSError as error:  # a full disk says nothing about the update
+            raise TierocrError("output_failed", f"cannot write {target}: {error}") from error
         if hasher.hexdigest() != expected.sha256:
             raise TierocrError("model_invalid", f"{target.name} is not what was signed")
 

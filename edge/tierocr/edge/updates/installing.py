@@ -53,6 +53,7 @@ def install(
                 target = versions / f"{statement.version}-{load_pack(incoming).fingerprint[:12]}"
                 if not target.exists():
                     os.rename(incoming, target)  # noqa: PTH104 - never over anything
+                    Disk().sync_folder(versions)
                 _switch(folder, statement.name, target)
         finally:
             shutil.rmtree(incoming.parent, ignore_errors=True)
