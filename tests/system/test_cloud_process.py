@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -92,13 +93,18 @@ def test_it_reads_for_those_with_a_token_and_stops_in_order(tmp_path: Path) -> N
     token = add_token(tokens, "kiosk", "now")
     options = ("--tokens", str(tokens), "--pack", "edge-tiny", "--port-file", str(port_file))
     with service(tmp_path, *options) as process:
-        url = f"http://127.0.0.1:{port_of(process, port_file)}"
+        port = port_of(process, port_file)
+        url = f"http://127.0.0.1:{port}"
 
         async def talk() -> tuple[int, Refined | None]:
             assert (await refine(url, request("Hello"), None))[0] == 401
             return await refine(url, request("Invoice 2047"), token)
 
         status, refined = asyncio.run(talk())
+        for head in (f"Authorization: Bearer {token}\0", f"X: {token}{'a' * 9000}", f"{token}\r"):
+            with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+                connection.sendall(f"GET /readyz HTTP/1.1\r\nHost: x\r\n{head}\r\n\r\n".encode())
+                assert connection.recv(100).startswith(b"HTTP/1.0 400")
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=20) == 0
     assert status == 200 and refined is not None

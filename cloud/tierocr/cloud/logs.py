@@ -7,6 +7,9 @@ import logging
 import sys
 from datetime import datetime, timezone
 
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.web import RequestPayloadError
+
 from tierocr.cloud.tracing import REQUEST
 
 
@@ -37,8 +40,25 @@ def _request() -> dict[str, object]:
     return {"request_id": request[0], "trace_id": request[1].trace}
 
 
+class StrangersMistakes(logging.Filter):
+    """What aiohttp says of a request that is no HTTP quotes it, its token too, with a stack trace:
+    anybody could fill the log. Here it is a short line without a word of the request's.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Change such a record; it is written where information is."""
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, HttpProcessingError | RequestPayloadError):
+            record.levelno, record.levelname = logging.INFO, "INFO"
+            record.msg, record.args = "a request that is no HTTP: %s", (type(error).__name__,)
+            record.exc_info = None
+            return logging.getLogger().isEnabledFor(record.levelno)
+        return True
+
+
 def configure_logging(level: str) -> None:
     """Send every record of at least that level to stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
+    handler.addFilter(StrangersMistakes())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

@@ -102,7 +102,7 @@ def test_uploads_that_were_cut_off_are_removed(tmp_path: Path) -> None:
 
 
 def test_a_second_process_is_turned_away(tmp_path: Path) -> None:
-    with opened(tmp_path), pytest.raises(TierocrError, match="locked") as raised:
+    with opened(tmp_path), pytest.raises(TierocrError, match="another process") as raised:
         JobStore(tmp_path)
     assert raised.value.code == "config_invalid"
 

@@ -188,7 +188,8 @@ class JobStore:
 
 
 def _unusable(folder: Path, error: Exception) -> TierocrError:
-    return TierocrError("config_invalid", f"jobs.folder: {folder} cannot be used: {error}")
+    why = "another process has it" if "database is locked" in str(error) else error
+    return TierocrError("config_invalid", f"jobs.folder: {folder} cannot be used: {why}")
 
 
 def _marks(names: Sequence[str]) -> str:
