@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -11,8 +12,11 @@ import pytest
 from tests.cloud.conftest import Client, Serve, body_of, post, problem_of, region, reply_of
 from tests.fakes.engines import UPRIGHT, painted_reader, slow
 from tests.fakes.painted import paint, png
+from tierocr.cloud.admission import Busy
+from tierocr.cloud.app import SERVICE
 from tierocr.cloud.ways import MOST_COLUMNS
 from tierocr.shared.ocr.reader import Reader
+from tierocr.shared.protocol import RefineReply, WireLimits, unpack_request
 
 
 async def test_every_region_is_answered_under_its_id(serve: Serve) -> None:
@@ -244,6 +248,26 @@ class TestAdmission:
         assert 1 <= int(refused.headers["Retry-After"]) <= 4
         assert (await first).status == 200
         await _reads(client)
+
+    async def test_a_device_that_sends_a_flood_keeps_no_other_out(self, serve: Serve) -> None:
+        reader, _ = painted_reader(slow(0.05))
+        small = {"max_batch": 1, "max_queue_ms": 500, "max_padded_width": 640}
+        client = await serve(lambda: reader, batching=small)
+        await _reads(client)  # the pace is measured
+        service = client.app[SERVICE]
+
+        def ask(owner: str, count: int) -> asyncio.Task[RefineReply]:
+            regions = [region(f"{owner}{i}", paint("ab" * (i + 1))) for i in range(count)]
+            request = unpack_request(body_of(*regions), WireLimits())
+            return asyncio.create_task(service.refine(request, time.monotonic() + 30, owner))
+
+        flood = ask("flood", 30)
+        await asyncio.sleep(0.2)
+        with pytest.raises(Busy):
+            await ask("flood", 1)
+        (result,) = (await ask("other", 1)).results
+        assert result.text == "ab" and not flood.done()
+        assert len((await flood).results) == 30
 
     async def test_a_client_that_hangs_up_frees_its_place(self, serve: Serve) -> None:
         gate, reader = _gated()

@@ -6,6 +6,7 @@ Counts what was let in until it leaves again; must not know what it is.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -45,23 +46,40 @@ class Late(TierocrError):
 
 
 class Bound:
-    """A number of places. Not thread-safe: owned by one event loop."""
+    """A number of places. Not thread-safe: owned by one event loop.
 
-    def __init__(self, places: int, what: str) -> None:
+    An owner who takes them all keeps nobody out: `reserve` more are for owners who hold no more
+    than that.
+    """
+
+    def __init__(self, places: int, what: str, *, reserve: int = 0) -> None:
         """`what` names the things in messages."""
-        self.places = places
-        self.what = what
+        self.places, self.what, self.reserve = places, what, reserve
         self.taken = 0
+        self._own: Counter[str] = Counter()
+
+    def ahead(self, owner: str, a_round: int) -> int:
+        """How much of what is held has its turn before the owner's next, where owners take rounds
+        of that size: its own, and of each other one as many rounds.
+        """
+        own = self._own[owner]
+        most = a_round * (own // a_round + 1)
+        return own + sum(min(n, most) for other, n in self._own.items() if other != owner)
 
     @contextmanager
-    def hold(self, count: int = 1, *, retry_after: int = 1) -> Iterator[None]:
+    def hold(self, count: int = 1, *, owner: str = "", retry_after: int = 1) -> Iterator[None]:
         """Hold so many places inside a `with`. Raises `Busy` when they are not free."""
-        if self.taken + count > self.places:
+        small = self._own[owner] + count <= self.reserve
+        if self.taken + count > self.places + (self.reserve if small else 0):
             raise Busy(
                 f"{self.taken} of {self.places} {self.what} are under way", retry_after=retry_after
             )
         self.taken += count
+        self._own[owner] += count
         try:
             yield
         finally:
             self.taken -= count
+            self._own[owner] -= count
+            if not self._own[owner]:
+                del self._own[owner]

@@ -94,10 +94,11 @@ class Handlers:
         self._service.require_ready()
         call = request[CALL]
         self._requests.take(call.caller, 1, call.started)
-        with self._service.requests.hold(retry_after=self._service.retry_after()):
+        owner, retry_after = call.caller, self._service.retry_after(call.caller)
+        with self._service.requests.hold(owner=owner, retry_after=retry_after):
             # A full queue is told at once, before the body is read and anything is decoded.
-            self._service.require_room()
-            with self._service.crops.hold(retry_after=self._service.retry_after()):
+            self._service.require_room(owner)
+            with self._service.crops.hold(owner=owner, retry_after=retry_after):
                 pass
             body = await read_body(request, limits.refine_body_bytes, deadline)
             message = unpack_request(body, limits.wire())

@@ -33,6 +33,10 @@ from tierocr.shared.ocr.detector import Detector, Found
 from tierocr.shared.protocol import Refined, RefineReply, RefineRequest, RegionImage
 
 LOADING, READY, DRAINING, FAILED = "loading", "ready", "draining", "failed"
+RESERVE = 8
+"""One part in so many is kept, on top of a bound, for devices that hold little."""
+
+_LINE_COLUMNS = 320  # of a usual line
 _SLACK = 0.05
 _TIMINGS = ("queue_ms", "decode_ms", "infer_ms", "post_ms")
 _log = logging.getLogger(__name__)
@@ -55,8 +59,9 @@ class Service:
         self._settings, self._metrics, self._source = settings, metrics, source
         self._open = partial(open_model, settings, readers, first_check)
         limits = settings.limits
-        self.crops = Bound(settings.batching.max_queue_crops, "crops")
-        self.requests = Bound(limits.requests, "requests")
+        most = settings.batching.max_queue_crops
+        self.crops = Bound(most, "crops", reserve=most // RESERVE)
+        self.requests = Bound(limits.requests, "requests", reserve=limits.requests // RESERVE)
         self.files = Bound(limits.files, "files")
         self._devices: list[Device] = []
         self._decoders = ThreadPoolExecutor(
@@ -149,22 +154,29 @@ class Service:
         """Waiting crops by bucket."""
         return self._dispatcher.depths() if self._dispatcher else {}
 
-    def expected_wait(self) -> float:
-        """Seconds until a region that comes now would be read, those counted that are still being
-        decoded.
+    def expected_wait(self, owner: str = "") -> float:
+        """Seconds until a region that comes now from that owner would be read, those counted that
+        are still being decoded. Owners take turns: who has sent a flood waits for it, others not.
         """
-        return self._dispatcher.expected_wait(self.crops.taken) if self._dispatcher else 1.0
+        if self._dispatcher is None:
+            return 1.0
+        taken = self.crops.taken
+        a_round = max(1, self._settings.batching.max_padded_width // _LINE_COLUMNS)
+        part = self.crops.ahead(owner, a_round) / taken if taken else 1.0
+        return part * self._dispatcher.expected_wait(taken)
 
-    def retry_after(self) -> int:
+    def retry_after(self, owner: str = "") -> int:
         """Whole seconds after which a caller that was turned away should come again."""
-        return come_again(self.expected_wait(), random.random())
+        return come_again(self.expected_wait(owner), random.random())
 
-    def require_room(self) -> None:
-        """Raise `Busy` when the queue is longer than what may be waited, at the pace measured."""
-        wait, most = self.expected_wait(), self._settings.batching.max_queue_ms / 1000
+    def require_room(self, owner: str = "") -> None:
+        """Raise `Busy` when the queue is longer for the owner than what may be waited, at the pace
+        measured.
+        """
+        wait, most = self.expected_wait(owner), self._settings.batching.max_queue_ms / 1000
         if wait > most:
             why = f"the queue is {wait:.1f} s long, at most {most:g} s"
-            raise Busy(why, retry_after=self.retry_after())
+            raise Busy(why, retry_after=self.retry_after(owner))
 
     async def refine(self, request: RefineRequest, deadline: float, owner: str = "") -> RefineReply:
         """Read the regions for `owner`; those that are not read in time say so in their own answer.
@@ -175,19 +187,19 @@ class Service:
         dispatcher, pipeline = self._dispatcher, self._pipeline
         if dispatcher is None or pipeline is None:
             raise TierocrError("unavailable", "the model is still loading")
-        self.require_room()
-        wait = self.expected_wait()
-        with self.crops.hold(len(request.regions), retry_after=self.retry_after()):
+        self.require_room(owner)
+        wait, retry_after = self.expected_wait(owner), self.retry_after(owner)
+        with self.crops.hold(len(request.regions), owner=owner, retry_after=retry_after):
             remaining = deadline - time.monotonic()
             if remaining <= wait:
                 self._metrics.missed()
-                raise Late("the queue is longer than the deadline", self.retry_after())
+                raise Late("the queue is longer than the deadline", retry_after)
             # Some of the time is kept for the answer's way back.
             until = deadline - min(_SLACK, remaining / 10)
             answers = await self._refine_until(pipeline, request.regions, until, owner)
         late = [a for a in answers if a.refined.error and a.refined.error.code == _LATE.code]
         if answers and len(late) == len(answers):
-            raise Late(_LATE.message, self.retry_after())
+            raise Late(_LATE.message, self.retry_after(owner))
         return RefineReply(
             request_id=request.request_id,
             engine=self.info,
@@ -265,7 +277,7 @@ class Service:
         pages = WINDOW * SIDE_BY_SIDE * (limits.files + 1)
         batcher = DeadlineBatcher(
             BatchLimits(
-                max_entries=MOST_WAYS * batching.max_queue_crops + pages,
+                max_entries=MOST_WAYS * (self.crops.places + self.crops.reserve) + pages,
                 max_batch=batching.max_batch,
                 max_wait=batching.max_wait_ms / 1000,
                 max_cost=batching.max_padded_width,
