@@ -30,9 +30,10 @@ from tierocr.edge.crops import Crop, encode_line
 from tierocr.edge.demo import local_cloud
 from tierocr.edge.refining import CloudAddress, Refiner
 from tierocr.edge.routing import RoutingPlan, RoutingPolicy, Spent, allowed_lines, candidates, plan
-from tierocr.edge.tiering import refine_page, upright
+from tierocr.edge.tiering import refine_page
 from tierocr.shared.document import Document, Page, PageImage
 from tierocr.shared.export.json import to_json
+from tierocr.shared.export.pictures import upright
 from tierocr.shared.images import Limits, PageFailure, decode_pages
 from tierocr.shared.ocr.open import open_reader
 from tierocr.shared.ocr.reader import Reader

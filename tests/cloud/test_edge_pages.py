@@ -9,13 +9,13 @@ import numpy as np
 from tests.cloud.conftest import Serve
 from tests.fakes.rows import page, rows_reader
 from tierocr.edge.leaving import plain_lines
+from tierocr.edge.planning import PlannedPage, Planner
 from tierocr.edge.privacy.painting import guarded_pages
 from tierocr.edge.privacy.settings import PrivacySettings
 from tierocr.edge.refining import CloudAddress, Refiner
 from tierocr.edge.rereading import read_again
 from tierocr.edge.routing import RoutingPolicy
 from tierocr.edge.sending import WholePage
-from tierocr.edge.tiering import PlannedPage, Planner
 from tierocr.shared.document import CLOUD, Page, PageImage
 
 POLICY = RoutingPolicy(threshold=0.97, max_share=1.0, bytes_per_page=10**7)

@@ -44,6 +44,7 @@ from tierocr.edge.outbox.outbox import Outbox
 from tierocr.edge.outbox.states import Entry
 from tierocr.edge.outbox.threaded import ThreadedOutbox
 from tierocr.edge.outbox.values import Arrival, Due, Rules
+from tierocr.edge.planning import Planner
 from tierocr.edge.privacy.painting import guarded_lines, guarded_pages
 from tierocr.edge.privacy.settings import PrivacySettings
 from tierocr.edge.refining import CloudAddress, Refiner
@@ -52,7 +53,7 @@ from tierocr.edge.sender import Retries, Sender
 from tierocr.edge.sinks import Undelivered
 from tierocr.edge.sinks.contents import Original
 from tierocr.edge.tally import load
-from tierocr.edge.tiering import Planner, TieredReader
+from tierocr.edge.tiering import TieredReader
 from tierocr.shared.document import EngineInfo, Pixels
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.export.json import to_json

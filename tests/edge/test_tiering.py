@@ -33,7 +33,7 @@ from tests.fakes.rows import page, rows_reader, tiff
 from tierocr.edge.crops import MAX_HEIGHT
 from tierocr.edge.refining import CloudAddress, Refiner
 from tierocr.edge.routing import OVER_BYTES, OVER_SHARE, SURE, UNSURE, RoutingPolicy
-from tierocr.edge.tiering import ReadOptions, TieredDocument, TieredReader, upright
+from tierocr.edge.tiering import ReadOptions, TieredDocument, TieredReader
 from tierocr.shared.document import (
     CLOUD,
     EDGE,
@@ -47,6 +47,7 @@ from tierocr.shared.document import (
 )
 from tierocr.shared.engines import Output
 from tierocr.shared.errors import TierocrError
+from tierocr.shared.export.pictures import upright
 from tierocr.shared.geometry import rectangle
 from tierocr.shared.images import Limits
 from tierocr.shared.ocr.reader import Reader

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from tests.fakes.documents import ENGINE
 from tests.fakes.lines import read_line
 from tierocr.edge.crops import Crop
+from tierocr.edge.planning import PlannedDocument, planned_page
 from tierocr.edge.routing import SURE, UNSURE, RoutingPlan, Spent
 from tierocr.edge.sending import Sent, WholePage
-from tierocr.edge.tiering import PlannedDocument, planned_page
 from tierocr.shared.document import Failure, Page
 from tierocr.shared.reading import document_of
 

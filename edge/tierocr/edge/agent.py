@@ -36,6 +36,7 @@ from tierocr.edge.outbox.outbox import Outbox
 from tierocr.edge.outbox.states import NOT_SENT, Entry
 from tierocr.edge.outbox.threaded import ThreadedOutbox
 from tierocr.edge.outbox.values import Status
+from tierocr.edge.planning import Planner
 from tierocr.edge.privacy.painting import guarded_lines, guarded_pages
 from tierocr.edge.privacy.settings import PrivacySettings
 from tierocr.edge.refining import Refiner
@@ -44,7 +45,7 @@ from tierocr.edge.settings import EdgeSettings
 from tierocr.edge.sources.camera import CameraSource
 from tierocr.edge.sources.folder import FolderSource
 from tierocr.edge.sources.stdin import STDIN, read_all
-from tierocr.edge.tiering import Planner, ReadOptions, TieredReader
+from tierocr.edge.tiering import ReadOptions, TieredReader
 from tierocr.edge.wiring import (
     check,
     cloud_address,

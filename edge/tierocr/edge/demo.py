@@ -23,9 +23,10 @@ from tierocr.edge.annotating import annotate
 from tierocr.edge.matching import match_truth
 from tierocr.edge.refining import CloudAddress, Refiner
 from tierocr.edge.samples import TruthPage, load_truth, sample_pages
-from tierocr.edge.tiering import Refinement, TieredDocument, TieredReader, upright
+from tierocr.edge.tiering import Refinement, TieredDocument, TieredReader
 from tierocr.shared.document import CLOUD, Matrix3, Page
 from tierocr.shared.errors import TierocrError
+from tierocr.shared.export.pictures import upright
 from tierocr.shared.geometry import bounds, compose, rectangle, transform_quad
 from tierocr.shared.images import Limits, PageFailure, decode_pages
 from tierocr.shared.ocr.tune import open_tuned

@@ -19,8 +19,9 @@ from tierocr.edge.outbox.outbox import Outbox
 from tierocr.edge.outbox.states import RECEIVED
 from tierocr.edge.outbox.threaded import ThreadedOutbox, wait_for_event
 from tierocr.edge.outbox.values import Arrival, Kept, document_id
+from tierocr.edge.planning import PlannedDocument
 from tierocr.edge.sources.judging import Objection, objection
-from tierocr.edge.tiering import PlannedDocument, TieredReader
+from tierocr.edge.tiering import TieredReader
 from tierocr.edge.turns import Turns
 from tierocr.shared.document import Failure
 from tierocr.shared.errors import TierocrError

@@ -17,33 +17,12 @@ from typing import TYPE_CHECKING
 from tierocr.edge.crops import Crop
 from tierocr.edge.leaving import Leave, LeavePage, no_page, plain_lines
 from tierocr.edge.paging import PageReader, without_image
+from tierocr.edge.planning import PlannedDocument, PlannedPage, Planner, planned_page
 from tierocr.edge.rereading import read_again
-from tierocr.edge.routing import (
-    RoutingPlan,
-    RoutingPolicy,
-    Spent,
-    allowed_bytes,
-    allowed_lines,
-    candidates,
-    plan,
-    plan_whole,
-    wants_whole,
-)
-from tierocr.edge.sending import (
-    Sent,
-    changed_lines,
-    page_id,
-    routed,
-    routed_whole,
-    sendings,
-    sent_bytes,
-    sent_lines,
-    whole_page,
-)
-from tierocr.edge.tally import dump
-from tierocr.shared.document import Document, Failure, Page, PageImage, Pixels
+from tierocr.edge.routing import RoutingPlan, RoutingPolicy
+from tierocr.edge.sending import changed_lines, page_id, sent_bytes, sent_lines
+from tierocr.shared.document import Document, Failure, Page
 from tierocr.shared.errors import TierocrError
-from tierocr.shared.export.pictures import upright as upright
 from tierocr.shared.images import Limits
 from tierocr.shared.ocr.reader import Reader
 from tierocr.shared.reading import ReadPage, document_of, total_seconds
@@ -83,83 +62,6 @@ class TieredDocument:
     document: Document
     edge_pages: tuple[Page, ...]
     refinements: tuple[Refinement, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedPage:
-    """A page as the edge read it, and what of it is to be read again."""
-
-    page: Page
-    sent: Sent = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedDocument:
-    """A complete document of the edge alone, with what may be sent of each of its pages."""
-
-    document: Document
-    pages: tuple[PlannedPage, ...]
-
-
-class Planner:
-    """Decides what leaves of each page; counts what was spent over all of them. One page at a
-    time.
-    """
-
-    def __init__(
-        self,
-        policy: RoutingPolicy,
-        leave: Leave = plain_lines,
-        leave_page: LeavePage = no_page,
-        spent: Spent | None = None,
-    ) -> None:
-        """`leave`, `leave_page`: the doors; see `leaving`. `spent`: where an earlier run stopped
-        counting.
-        """
-        self._policy, self._leave, self._leave_page = policy, leave, leave_page
-        self.spent = spent or Spent()
-
-    @property
-    def tally(self) -> str:
-        """What was spent so far, as a note."""
-        return dump(self._policy, self.spent)
-
-    def plan(self, image: PageImage, page: Page, source: str = "") -> PlannedPage:
-        """Encode what may leave and choose among it; books what will be spent. `source`: where the
-        page came from.
-        """
-        pixels = upright(image, page)
-        if wants_whole(page.lines, self._policy) and allowed_bytes(self._policy, self.spent) > 0:
-            planned = self._plan_whole(pixels, page, source)
-            if planned is not None:
-                return planned
-        return self._plan_lines(pixels, page, source) if page.lines else PlannedPage(page=page)
-
-    def _plan_whole(self, pixels: Pixels, page: Page, source: str) -> PlannedPage | None:
-        """The page as a whole; None where it may not leave, or is too much."""
-        crop = self._leave_page(pixels, page.lines, source)
-        if crop is None:
-            return None
-        size = len(crop.image)
-        routing = plan_whole(page.lines, size, self._policy, self.spent, crop.stay)
-        if routing is None:
-            return None
-        self.spent = routing.spent
-        unsure = candidates(page.lines, self._policy)
-        return PlannedPage(
-            page=routed_whole(page, routing, size),
-            sent=whole_page(crop, unsure, len(page.lines)),
-        )
-
-    def _plan_lines(self, pixels: Pixels, page: Page, source: str) -> PlannedPage:
-        allowed = allowed_lines(len(page.lines), self._policy, self.spent)
-        chosen = candidates(page.lines, self._policy)[:allowed]
-        crops = self._leave(pixels, page.lines, chosen, source)
-        sizes = {i: len(crop.image) for i, crop in crops.items()}
-        stay = frozenset(i for i in chosen if i not in crops)
-        routing = plan(page.lines, sizes, self._policy, self.spent, stay)
-        self.spent = routing.spent
-        return planned_page(page, routing, crops)
 
 
 class TieredReader:
@@ -290,13 +192,6 @@ class TieredReader:
         if self._refiner is None:
             return Refinement(page=planned.page)
         return await _refine(self._refiner, planned, page_id(sha256, planned.page.index))
-
-
-def planned_page(page: Page, routing: RoutingPlan, crops: Mapping[int, Crop]) -> PlannedPage:
-    """The page with its routes, and what the plan sends of it."""
-    return PlannedPage(
-        page=routed(page, routing, crops), sent=sendings(page.lines, routing.refine, crops)
-    )
 
 
 async def refine_page(

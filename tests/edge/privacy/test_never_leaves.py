@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from tests.fakes.cloud import fake_cloud, right
 from tests.fakes.secrets import SecretPage, secret_page
 from tierocr.edge.crops import FILL, encode_line
+from tierocr.edge.planning import PlannedPage, Planner
 from tierocr.edge.privacy.painting import guarded_lines, guarded_pages
 from tierocr.edge.refining import CloudAddress, Refiner
 from tierocr.edge.routing import STAYS, RoutingPolicy
 from tierocr.edge.sending import Sending
-from tierocr.edge.tiering import PlannedPage, Planner
 from tierocr.shared.document import Pixels, Point, Quad
 from tierocr.shared.geometry import perspective, rectangle
 from tierocr.shared.protocol import PageRef, RegionImage

@@ -16,7 +16,7 @@ from tierocr.edge.outbox.states import RECEIVED, Entry
 from tierocr.edge.outbox.store import Store
 from tierocr.edge.outbox.stored import Stored
 from tierocr.edge.outbox.values import Arrival, Kept, Rules, document_id
-from tierocr.edge.tiering import PlannedDocument
+from tierocr.edge.planning import PlannedDocument
 from tierocr.shared.document import FAILED
 
 TALLY = "tally"

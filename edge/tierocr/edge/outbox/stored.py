@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from tierocr.edge.outbox.crops_file import pack_sent
 from tierocr.edge.outbox.documents import PageRow, packed
 from tierocr.edge.outbox.rendering import head_of, tree_of
+from tierocr.edge.planning import PlannedDocument, PlannedPage
 from tierocr.edge.routing import p_error
 from tierocr.edge.sending import WholePage
-from tierocr.edge.tiering import PlannedDocument, PlannedPage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
