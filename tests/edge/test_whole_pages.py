@@ -12,8 +12,13 @@ from hypothesis import strategies as st
 from tests.fakes.any_document import documents
 from tests.fakes.documents import ENGINE
 from tests.fakes.lines import read_line
+from tests.fakes.rows import page as rows_page
+from tests.fakes.rows import rows_reader
 from tierocr.edge.answered_pages import check_page
 from tierocr.edge.outbox.crops_file import pack_sent, unpack_sent
+from tierocr.edge.planning import Planner
+from tierocr.edge.privacy.painting import guarded_lines, guarded_pages
+from tierocr.edge.privacy.settings import PrivacySettings
 from tierocr.edge.routing import (
     STAYS,
     WHOLE,
@@ -24,7 +29,7 @@ from tierocr.edge.routing import (
 )
 from tierocr.edge.sending import WholePage, changed_lines, routed_whole, sent_bytes, sent_lines
 from tierocr.edge.whole_pages import merge_whole
-from tierocr.shared.document import CLOUD, EDGE, Document, Line, Page, Quad
+from tierocr.shared.document import CLOUD, EDGE, Document, Line, Page, PageImage, Quad
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.export.json import to_tree
 from tierocr.shared.export.parse import from_json
@@ -101,6 +106,20 @@ def test_a_page_counts_with_all_its_lines_and_bytes() -> None:
 def test_what_the_budgets_do_not_allow_is_not_sent(policy: RoutingPolicy, size: int) -> None:
     lines = [read_line() for _ in range(10)]
     assert plan_whole(lines, size, policy, Spent(), frozenset()) is None
+
+
+@pytest.mark.parametrize(("box", "leaves"), [((0, 0, 1, 0.5), False), ((0, 0.95, 1, 1), True)])
+def test_a_page_whose_doubtful_lines_are_hidden_does_not_leave(
+    box: tuple[float, float, float, float], leaves: bool
+) -> None:
+    """The upper line is unsure, the lower one is not."""
+    image = PageImage(pixels=rows_page("hello", "sun"))
+    rules = PrivacySettings.model_validate({"allow": "pages", "zones": [{"box": box}]}).rules_of
+    policy = RoutingPolicy(threshold=0.97, max_share=1.0)
+    planner = Planner(policy, guarded_lines(rules), guarded_pages(rules))
+    planned = planner.plan(image, rows_reader().read(image).page)
+    assert isinstance(planned.sent, WholePage) == leaves
+    assert bool(planned.sent) == leaves
 
 
 # -- the page that results ---------------------------------------------------------------------

@@ -83,6 +83,9 @@ class Planner:
         crop = self._leave_page(pixels, page.lines, source)
         if crop is None:
             return None
+        shown = [line for i, line in enumerate(page.lines) if i not in crop.stay]
+        if page.lines and not (shown and wants_whole(shown, self._policy)):
+            return None  # what is doubtful on it is hidden
         size = len(crop.image)
         routing = plan_whole(page.lines, size, self._policy, self.spent, crop.stay)
         if routing is None:
