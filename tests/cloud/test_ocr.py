@@ -6,6 +6,8 @@ import asyncio
 import io
 import threading
 import time
+from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -16,6 +18,7 @@ from PIL import Image
 from tests.cloud.conftest import Client, Serve, body_of, post, problem_of, region, reply_of
 from tests.fakes.engines import painted_reader
 from tests.fakes.painted import paint, png
+from tierocr.cloud.tokens import add_token
 from tierocr.shared.document import Pixels
 from tierocr.shared.export import FORMATS, PICTURE_FORMATS
 
@@ -182,6 +185,29 @@ async def test_crops_are_read_between_the_pages_of_a_long_file(serve: Serve) -> 
     assert results["x"].text == "ab"
     assert not file.done()
     assert (await file).status == 200
+
+
+async def test_a_device_whose_file_never_comes_keeps_no_other_out(
+    serve: Serve, tmp_path: Path
+) -> None:
+    tokens = tmp_path / "tokens.jsonl"
+    slow_one, other = (
+        {"Authorization": f"Bearer {add_token(tokens, name, 'now')}"} for name in ("slow", "other")
+    )
+    client = await serve(limits={"files": 1}, auth={"tokens_file": str(tokens)})
+    over = asyncio.Event()
+
+    async def drip() -> AsyncIterator[bytes]:
+        yield b"\x89PNG"
+        await over.wait()
+
+    dripping = asyncio.create_task(client.post("/v1/ocr", data=drip(), headers=slow_one))
+    await asyncio.sleep(0.1)
+    data = png(page("one"))
+    assert (await client.post("/v1/ocr", data=data, headers=slow_one)).status == 503
+    assert (await client.post("/v1/ocr", data=data, headers=other)).status == 200
+    over.set()
+    assert (await dripping).status in (400, 422)
 
 
 async def test_more_files_than_places_are_503(serve: Serve) -> None:

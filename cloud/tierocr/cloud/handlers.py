@@ -129,8 +129,9 @@ class Handlers:
         limits, chosen = self._settings.limits, format_of(request, PICTURES)
         deadline = _deadline(request, limits.file_deadline_ms, limits.file_deadline_max_ms)
         self._service.require_ready()
-        self._requests.take(request[CALL].caller, 1, request[CALL].started)
-        with self._service.files.hold(retry_after=self._service.retry_after()):
+        owner = request[CALL].caller
+        self._requests.take(owner, 1, request[CALL].started)
+        with self._service.files.hold(owner=owner, retry_after=self._service.retry_after(owner)):
             data, name = await read_upload(request, limits.file_body_bytes, deadline)
             if not data:
                 raise TierocrError("bad_request", "the body is empty")
@@ -140,11 +141,9 @@ class Handlers:
                 content = await work()
             else:
                 asked = f"{chosen.name}\0{name}\0".encode("utf-8", "replace")
+                digest = await asyncio.to_thread(lambda: hashlib.sha256(data).digest())
                 content = await self._documents.answer(
-                    (request[CALL].caller, key),
-                    asked + hashlib.sha256(data).digest(),
-                    work,
-                    time.monotonic(),
+                    (owner, key), asked + digest, work, time.monotonic()
                 )
         return answer_in(chosen, content)
 

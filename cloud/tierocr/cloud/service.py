@@ -62,17 +62,17 @@ class Service:
         most = settings.batching.max_queue_crops
         self.crops = Bound(most, "crops", reserve=most // RESERVE)
         self.requests = Bound(limits.requests, "requests", reserve=limits.requests // RESERVE)
-        self.files = Bound(limits.files, "files")
+        self.files = Bound(limits.files, "files", reserve=1)
         self._devices: list[Device] = []
         self._decoders = ThreadPoolExecutor(
             max_workers=min(8, cpu_quota()), thread_name_prefix="tierocr-decode"
         )
         self._file_threads = ThreadPoolExecutor(
-            max_workers=limits.files, thread_name_prefix="tierocr-file"
+            max_workers=self._files_at_once, thread_name_prefix="tierocr-file"
         )
         # those of one job beside those of the requests
         self._page_threads = ThreadPoolExecutor(
-            max_workers=SIDE_BY_SIDE * (limits.files + 1), thread_name_prefix="tierocr-page"
+            max_workers=SIDE_BY_SIDE * (self._files_at_once + 1), thread_name_prefix="tierocr-page"
         )
         self._state = LOADING
         self._loading: asyncio.Task[None] | None = None
@@ -139,6 +139,10 @@ class Service:
         if self._file_reader is None:
             raise TierocrError("unavailable", "the model is still loading")
         return self._file_reader
+
+    @property
+    def _files_at_once(self) -> int:
+        return self.files.places + self.files.reserve
 
     @property
     def busy(self) -> bool:
@@ -274,7 +278,7 @@ class Service:
         batching, limits = self._settings.batching, self._settings.limits
         recognisers, detectors = Device(len(model.readers)), Device(len(model.detectors), "detect")
         self._devices = [recognisers, detectors]
-        pages = WINDOW * SIDE_BY_SIDE * (limits.files + 1)
+        pages = WINDOW * SIDE_BY_SIDE * (self._files_at_once + 1)
         batcher = DeadlineBatcher(
             BatchLimits(
                 max_entries=MOST_WAYS * (self.crops.places + self.crops.reserve) + pages,

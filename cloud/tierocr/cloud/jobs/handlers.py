@@ -26,7 +26,7 @@ from tierocr.cloud.jobs.views import (
     tree_of,
 )
 from tierocr.cloud.quotas import Quotas
-from tierocr.cloud.service import Service
+from tierocr.cloud.service import RESERVE, Service
 from tierocr.cloud.settings import CloudSettings
 from tierocr.cloud.tracing import HEADER
 from tierocr.shared.errors import TierocrError
@@ -60,8 +60,9 @@ class JobHandlers:
         self._requests = requests
         self._jobs, self._limits = settings.jobs, settings.limits
         self._service, self._registry, self._runner = service, registry, runner
-        self._uploads = Bound(settings.jobs.uploads, "uploads of jobs")
-        self._streams = Bound(settings.jobs.streams, "event streams")
+        uploads, streams = settings.jobs.uploads, settings.jobs.streams
+        self._uploads = Bound(uploads, "uploads of jobs", reserve=1)
+        self._streams = Bound(streams, "event streams", reserve=streams // RESERVE)
 
     def routes(self) -> list[web.RouteDef]:
         """All routes of jobs."""
@@ -83,7 +84,7 @@ class JobHandlers:
         self._requests.take(owner, 1, request[CALL].started)
         if registry.with_key(owner, key) is None:
             registry.require_quota(owner)
-        with self._uploads.hold(retry_after=5), registry.reserve() as room:
+        with self._uploads.hold(owner=owner, retry_after=5), registry.reserve() as room:
             registry.require_room(request.content_length or 0)
             job_id, folder = registry.new_folder()
             upload = Upload(
@@ -126,7 +127,8 @@ class JobHandlers:
         document = await asyncio.to_thread(document_from, file, contents)
         if isinstance(chosen, Format):
             return answer_in(chosen, await asyncio.to_thread(written, chosen, document))
-        with self._service.files.hold(retry_after=self._service.retry_after()):
+        owner = _owner(request)
+        with self._service.files.hold(owner=owner, retry_after=self._service.retry_after(owner)):
             data = await self._registry.read_upload(job.id, int(number))
             deadline = request[CALL].started + self._limits.file_deadline_ms / 1000
             draw = partial(chosen.export, document)
@@ -137,7 +139,7 @@ class JobHandlers:
         job, after = self._job(request), _last_event(request)
         if job.finished and after >= job.events:
             return web.Response(status=204)  # tells an EventSource not to come again
-        with self._streams.hold(retry_after=5):
+        with self._streams.hold(owner=_owner(request), retry_after=5):
             response = web.StreamResponse(
                 headers={
                     "Content-Type": "text/event-stream; charset=utf-8",
