@@ -44,7 +44,8 @@ def test_what_is_lopsided_is_shifted_and_what_pads_is_not(layers: list[RoundedLa
     assert by_name["Conv.6"].shift > 0.0  # behind an activation that hardly goes below zero
     assert by_name["Conv.0"].factor is None and by_name["Conv.6"].factor is not None
     for layer in layers:
-        assert layer.step > 0 and layer.whole.dtype == np.int8 and np.abs(layer.whole).max() > 100
+        assert layer.step > 0 and layer.whole.dtype == np.int8
+        assert 50 < np.abs(layer.whole).max() <= 64  # no sum of two products overflows 16 bits
         assert layer.weight_steps.shape == (len(layer.whole),)
 
 

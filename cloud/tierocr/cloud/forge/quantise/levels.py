@@ -24,9 +24,9 @@ class RoundedLayer:
     """One layer in signed INT8. `name`: its name in ONNX.
 
     What it is given is first multiplied by `factor` (by channel, None for nothing), then `shift` is
-    taken off, then it is rounded to -128 to 127 times `step`. `whole`: (outputs, …) int8 weights,
-    `weight_steps`: (outputs,) float32. `bias`: (outputs,) float32, None where there is none; it
-    brings back what the shift took off.
+    taken off, then it is rounded to -128 to 127 times `step`. `whole`: (outputs, …) int8, weights
+    of 7 bits; `weight_steps`: (outputs,) float32. `bias`: (outputs,) float32, None where there is
+    none; it brings back what the shift took off.
     """
 
     name: str

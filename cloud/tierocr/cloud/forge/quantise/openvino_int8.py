@@ -8,7 +8,8 @@ What stays in floating point, and why:
 - everything behind the vocabulary head: rounding a softmax flattens it.
 
 `overflow_fix` halves the weights' range: on CPUs without VNNI the sum of two products would
-overflow its 16 bits, and the network would read nonsense there.
+overflow its 16 bits, and the network would read nonsense there. So it does in files for TensorRT:
+they are gated on CPUs, and may be run there by other runtimes.
 """
 
 from __future__ import annotations
@@ -82,8 +83,8 @@ def quantise(
     """The network in INT8, calibrated on `tensors`; the layers named in `keep` stay as they are.
 
     `tick` is told each layer whose weights are being rounded. `signed`: what signed levels
-    without zero points can be made of, as TensorRT wants them: weights use all of INT8, and a layer
-    that pads its input has a range about zero.
+    without zero points can be made of, as TensorRT wants them: a layer that pads its input has a
+    range about zero.
     """
     nncf.set_log_level(logging.ERROR)
     layers = [name for name in quantised_layers(network) if name not in keep]
@@ -101,7 +102,7 @@ def quantise(
                 types=list(FLOAT_TYPES), names=unquantised, validate=False
             ),
             advanced_parameters=AdvancedQuantizationParameters(
-                overflow_fix=OverflowFix.DISABLE if signed else OverflowFix.ENABLE,
+                overflow_fix=OverflowFix.ENABLE,
                 disable_bias_correction=True,  # `refine` does it
                 activations_range_estimator_params=_WHOLE_RANGE,
             ),
