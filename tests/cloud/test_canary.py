@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -93,6 +94,29 @@ async def test_a_model_that_computes_nonsense_can_be_opened_anew(serve: Serve) -
     assert (await client.get("/readyz")).status == 200
     _, results = await reply_of(await post(client, body_of(region("x", paint("ab")))))
     assert results["x"].text == "ab"
+
+
+async def test_what_an_old_model_misreads_says_nothing_of_the_new_one(serve: Serve) -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    @dataclass(frozen=True)
+    class Slow(Canary):
+        def check(self, reader: Reader) -> None:
+            asked.set()
+            go_on.wait(10)
+            raise TierocrError("model_invalid", "misread")
+
+    canaries: list[Canary] = [Slow(crops=(), texts=()), ask(painted_reader()[0])]
+    client = await serve(
+        first_check=lambda _: canaries.pop(0),
+        model={"warm_widths": [64], "canary_seconds": 0.05},
+    )
+    assert await asyncio.to_thread(asked.wait, 10)
+    await client.app[SERVICE].reload()
+    go_on.set()
+    for _ in range(20):
+        assert (await client.get("/readyz")).status == 200
+        await asyncio.sleep(0.01)
 
 
 async def test_a_model_that_fails_its_first_check_never_becomes_ready(serve: Serve) -> None:

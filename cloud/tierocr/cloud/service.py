@@ -332,17 +332,19 @@ class Service:
         pause = self._settings.model.canary_seconds
         while pause:
             await asyncio.sleep(pause)
-            assert self._model is not None
+            model, failure = self._model, None
+            assert model is not None
             try:
-                await asyncio.wrap_future(self._devices[0].submit(partial(_check, self._model)))
+                await asyncio.wrap_future(self._devices[0].submit(partial(_check, model)))
             except Exception as error:  # whatever a runtime raises: the device is not fit
-                if self._fit:
-                    _log.critical("the canary failed, nothing more is let in: %s", error)
-                self._fit = False
-            else:
-                if not self._fit:
-                    _log.warning("the canary reads right again")
-                self._fit = True
+                failure = error
+            if model is not self._model:  # opened anew meanwhile: this says nothing of that one
+                continue
+            if failure is not None and self._fit:
+                _log.critical("the canary failed, nothing more is let in: %s", failure)
+            if failure is None and not self._fit:
+                _log.warning("the canary reads right again")
+            self._fit = failure is None
 
 
 def _check(model: Model, worker: int) -> None:
