@@ -1,6 +1,6 @@
 """Lines a second of the cloud with its batching, line by line, and of mosec with the same model.
 
-    python -m benchmarks.serving --peers ENVIRONMENTS [--pack cloud-small] [--clients 32] [--rounds 3]
+    python -m benchmarks.serving --peers ENVIRONMENTS [--pack NAME] [--clients 32] [--rounds 3]
 
 Each service in turn on loopback, the same crops, as many clients as given, each with its next crop
 as soon as the last is answered; all crops differ, so nothing is shared or kept. The services take
