@@ -50,14 +50,15 @@ BARS = {(VNNI, "f32"): 1.8, (NATIVE, "bf16"): 1.2}
 
 
 def measure_here(pack: Pack, rounds: int) -> dict[str, Any]:
-    """Seconds of each precision, and of the layers, with the kernels that this process may use."""
+    """Seconds of each precision, and of the layers, with the kernels that this process may use;
+    those for older processors have no bf16.
+    """
     network = recogniser_network(pack.manifest.recogniser.facts(pack.charset()))
     batch = np.random.default_rng(1).integers(0, 256, SHAPE, dtype=np.uint8)
     runs: list[Variant] = []
     layers: dict[str, dict[str, float]] = {}
-    for precision in ("f32", "bf16", "int8"):
-        if precision not in precisions_of("openvino"):
-            continue
+    able = precisions_of("openvino") - ({"bf16"} if ISA_VARIABLE in os.environ else set())
+    for precision in (p for p in ("f32", "bf16", "int8") if p in able):
         model = pack.artefact("recogniser", "openvino", precision)
         options = EngineOptions(precision=precision, streams=1)
         engine = open_engine("openvino", model, network, options)

@@ -276,11 +276,11 @@ def nested(depth: int) -> bytes:
 async def test_nonsense_is_as_good_as_no_cloud(answer: Answer) -> None:
     started = time.monotonic()
     with fake_cloud(answer) as cloud:
-        error = await refused(cloud.url, deadline=0.25)
+        error = await refused(cloud.url, deadline=0.5)
         assert cloud.calls
     assert error.code in ("unavailable", "deadline_exceeded")
     assert error.message.isprintable()
-    assert time.monotonic() - started < 0.25 + SLACK
+    assert time.monotonic() - started < 0.5 + SLACK
 
 
 @pytest.mark.parametrize("score", [1.5, -0.1, float("nan"), float("inf"), "1", True, None])

@@ -161,23 +161,28 @@ def _progress() -> Iterator[Callable[[str], None]]:
 
 
 def _show(checked: Sequence[Checked]) -> None:
-    table = Table("artefact", "kernels", "batch", "lines", "FP32", "INT8", "loss", "up to", "")
     for one in checked:
-        for way in one.ways:
-            total = way.verdict.total
-            figures = (total.reference, total.candidate, total.loss, total.bound)
-            table.add_row(
-                one.made.name,
-                way.isa,
-                str(way.batch),
-                str(total.lines),
-                *(f"{figure:.2f}" for figure in figures),
-                "passed" if way.verdict.passed else "refused",
-            )
-    Console().print(table)
+        Console().print(_table(one))
     for one in checked:
         if not one.passed:
             _show_refused(one)
+
+
+def _table(one: Checked) -> Table:
+    """Exact match in points, by kernels and batch."""
+    columns = ("kernels", "batch", "lines", "FP32", "INT8", "loss", "up to", "")
+    table = Table(*columns, title=one.made.name)
+    for way in one.ways:
+        total = way.verdict.total
+        figures = (total.reference, total.candidate, total.loss, total.bound)
+        table.add_row(
+            way.isa,
+            str(way.batch),
+            str(total.lines),
+            *(f"{figure:.2f}" for figure in figures),
+            "passed" if way.verdict.passed else "refused",
+        )
+    return table
 
 
 def _show_refused(one: Checked) -> None:
