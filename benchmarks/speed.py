@@ -203,6 +203,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     folders = set_folders(options.data, SETS)
     pages = {folder.name: image_paths(folder)[: options.pages] for folder in folders}
     start = begin(OUR_PACKAGES)
+    # first: a process begins with the peak memory of the one that it was forked from
+    parts = [measure_start(pages[SETS[0]][0], options.peers, max(5, options.rounds))]
     reader = open_tuned(OURS)
     commands = {
         name: [
@@ -216,14 +218,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     }
     peers = {name: PeerProcess(command) for name, command in commands.items()}
     try:
-        parts = [
-            measure_many(reader, peers, pages, options.rounds),
-            measure_one(reader, peers, pages, options.rounds),
-        ]
+        parts.append(measure_many(reader, peers, pages, options.rounds))
+        parts.append(measure_one(reader, peers, pages, options.rounds))
     finally:
         for peer in peers.values():
             peer.__exit__(None, None, None)
-    parts.append(measure_start(pages[SETS[0]][0], options.peers, max(5, options.rounds)))
     ours = {"precision": reader.info.precision, "runtime": reader.info.runtime}
     variants = [variant_record(OURS, start, versions={}, parameters=ours)]
     variants += [

@@ -24,6 +24,9 @@ AT_LEAST_EVERY = 20.0
 _AT_FIRST = 0.25
 """Seconds until the second look: what came before the system began to tell was not told."""
 
+_STEP = 5
+"""Milliseconds for which changes are gathered: a file's stillness counts from when it is told."""
+
 
 def needs_polling(folder: Path, watch: Watch) -> bool:
     """Whether changes there must be looked for. `auto`: on network file systems, and wherever one
@@ -83,8 +86,8 @@ class Waker:
             changes = awatch(
                 self._folder,
                 watch_filter=None,
-                debounce=50,
-                step=20,
+                debounce=20,
+                step=_STEP,
                 stop_event=self._stop,
                 rust_timeout=1000,
                 recursive=self._recursive,
