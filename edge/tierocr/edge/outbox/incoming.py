@@ -113,7 +113,8 @@ class Incoming:
                 store.seen.add(arrival.seen)
         if spooled and not self._rules.keep_originals:
             store.blobs.forget_original(entry.id)
-        return Kept(entry=entry, dropped=dropped)
+        own = (entry,) if stored.dropped else ()
+        return Kept(entry=entry, dropped=(*dropped, *own))
 
     def see(self, arrival: Arrival) -> None:
         """A file is done with, although nothing new came of it."""

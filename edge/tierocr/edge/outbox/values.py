@@ -41,7 +41,7 @@ class Arrival:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
     """What became of an arrival: the document, whether it was there already, whose refinement was
-    dropped for it.
+    dropped for it, its own perhaps.
     """
 
     entry: Entry
