@@ -43,6 +43,8 @@ def test_a_system_without_the_file_has_a_name_and_no_flags(tmp_path: Path) -> No
         (("avx2", "avx512_vnni"), "AVX512_CORE_VNNI", "AVX512_CORE_VNNI"),
         (("avx2", "avx512_vnni"), "AVX2", "AVX2"),
         (("avx2", "avx512_vnni"), "AVX512_CORE_AMX", "AVX512_CORE_VNNI"),
+        (("avx2", "avx512_vnni", "amx_int8"), None, "AVX512_CORE_AMX"),
+        (("avx2", "avx512_vnni", "amx_int8"), "AVX512_CORE_BF16", "AVX512_CORE_VNNI"),
         (("avx2",), "AVX512_CORE_VNNI", "AVX2"),
         (("avx2",), None, "AVX2"),
         ((), None, None),

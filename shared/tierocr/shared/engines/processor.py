@@ -11,11 +11,21 @@ from pathlib import Path
 ISA_VARIABLE = "ONEDNN_MAX_CPU_ISA"
 """The most that oneDNN's kernels may use of the processor, whatever it has."""
 
-KERNELS = ("AVX512_CORE_VNNI", "AVX2")
-"""Instruction sets with INT8 kernels of their own, by oneDNN's names, the fastest first."""
+KERNELS = ("AVX512_CORE_AMX", "AVX512_CORE_VNNI", "AVX2")
+"""Instruction sets with INT8 kernels of their own, by oneDNN's names, the widest first."""
 
-_FLAGS = {"AVX2": "avx2", "AVX512_CORE_VNNI": "avx512_vnni"}
-_TOLD = (*_FLAGS.values(), "avx512_bf16", "amx_int8")
+GATED = ("AVX2", "AVX512_CORE_VNNI")
+"""Those that INT8 artefacts are put through the accuracy gate with: without VNNI and with it. On
+AMX INT8 gains nothing over bf16.
+"""
+
+_FLAGS = {
+    "AVX2": "avx2",
+    "AVX512_CORE_VNNI": "avx512_vnni",
+    "AVX512_CORE_AMX": "amx_int8",
+}
+_AS_VNNI = ("AVX512_CORE_BF16", "AVX512_CORE_FP16")  # between VNNI and AMX: no INT8 of their own
+_TOLD = ("avx2", "avx512_vnni", "avx512_bf16", "amx_int8")
 _CPUINFO = Path("/proc/cpuinfo")
 
 
@@ -39,6 +49,7 @@ class Processor:
 
         `most`: the value of `ISA_VARIABLE`, None when it is not set.
         """
+        most = "AVX512_CORE_VNNI" if most in _AS_VNNI else most
         allowed = KERNELS[KERNELS.index(most) :] if most in KERNELS else KERNELS
         return next((isa for isa in allowed if self.supports(isa)), None)
 

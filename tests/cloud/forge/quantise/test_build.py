@@ -54,7 +54,7 @@ def read_before(
 @pytest.fixture
 def one_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """The gate reads with one kind of kernel and batch: each takes a process."""
-    monkeypatch.setattr(gating, "ISAS", gating.isas()[0][:1])
+    monkeypatch.setattr(gating, "GATED", gating.isas()[0][:1])
     monkeypatch.setattr(gating, "BATCHES", (max(gating.BATCHES),))
 
 

@@ -18,7 +18,7 @@ from tierocr.cloud.forge.gate import GateLimits, SetOutcome, Verdict, exact_flag
 from tierocr.cloud.forge.lines_on_pages import page_flags
 from tierocr.cloud.forge.quantise.artefacts import Made
 from tierocr.cloud.forge.quantise.material import LineSet, PageSet
-from tierocr.shared.engines.processor import processor
+from tierocr.shared.engines.processor import GATED, processor
 from tierocr.shared.models.manifest import Pack
 from tierocr.shared.models.rewriting import (
     copy_files,
@@ -27,9 +27,6 @@ from tierocr.shared.models.rewriting import (
     with_built,
     without_built,
 )
-
-ISAS = ("AVX2", "AVX512_CORE_VNNI")
-"""Instruction sets whose INT8 kernels compute differently: without and with VNNI."""
 
 BATCHES = (1, 8)
 """The smallest and the largest batch of a reader."""
@@ -65,9 +62,9 @@ class Way:
 
 
 def isas() -> tuple[list[str], list[str]]:
-    """(those of `ISAS` that this processor has, those that it lacks)."""
-    have = [isa for isa in ISAS if processor().supports(isa)]
-    return have, [isa for isa in ISAS if isa not in have]
+    """(those of `GATED` that this processor has, those that it lacks)."""
+    have = [isa for isa in GATED if processor().supports(isa)]
+    return have, [isa for isa in GATED if isa not in have]
 
 
 def beside_fp32(pack: Pack, made: Made, folder: Path) -> Path:
