@@ -6,6 +6,8 @@ Pure functions of arrays (encoding included); must not know who receives the byt
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import cv2
@@ -13,6 +15,7 @@ import numpy as np
 
 from tierocr.shared.cropping import cut, shrink_to_height
 from tierocr.shared.document import Line, Pixels, Quad
+from tierocr.shared.engines.threads import cpu_quota
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.geometry import grow, quad_size
 
@@ -78,6 +81,20 @@ def encode_line(pixels: Pixels, line: Line, cover: Pixels | None = None) -> Crop
         image=_encoded(sent, hidden),
         margin=margin * sent.shape[0] / cropped.shape[0],
     )
+
+
+def encode_lines(
+    pixels: Pixels, lines: Sequence[Line], chosen: Sequence[int], cover: Pixels | None = None
+) -> dict[int, Crop]:
+    """The chosen lines as by `encode_line`, by index; side by side, for a page waits for them."""
+
+    def encoded(index: int) -> Crop:
+        return encode_line(pixels, lines[index], cover)
+
+    if len(chosen) < 2:
+        return {i: encoded(i) for i in chosen}
+    with ThreadPoolExecutor(cpu_quota(), thread_name_prefix="tierocr-crops") as threads:
+        return dict(zip(chosen, threads.map(encoded, chosen), strict=True))
 
 
 def encode_page(pixels: Pixels, cover: Pixels, stay: frozenset[int] = frozenset()) -> PageCrop:

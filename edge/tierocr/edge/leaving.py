@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tierocr.edge.crops import Crop, PageCrop, encode_line
+from tierocr.edge.crops import Crop, PageCrop, encode_lines
 from tierocr.shared.document import Line, Pixels
 
 Leave = Callable[[Pixels, Sequence[Line], Sequence[int], str], dict[int, Crop]]
@@ -25,7 +25,7 @@ def plain_lines(
     pixels: Pixels, lines: Sequence[Line], planned: Sequence[int], source: str
 ) -> dict[int, Crop]:
     """Every planned line as it is. Raises TierocrError `internal` if encoding fails."""
-    return {i: encode_line(pixels, lines[i]) for i in planned}
+    return encode_lines(pixels, lines, planned)
 
 
 def no_page(pixels: Pixels, lines: Sequence[Line], source: str) -> PageCrop | None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import cv2
 import numpy as np
 
-from tierocr.edge.crops import FILL, Crop, PageCrop, encode_line, encode_page
+from tierocr.edge.crops import FILL, Crop, PageCrop, encode_lines, encode_page
 from tierocr.edge.leaving import Leave, LeavePage, plain_lines
 from tierocr.edge.privacy.rules import Forbidden, LeaveRules, forbidden
 from tierocr.shared.cropping import cut
@@ -44,11 +44,8 @@ def guarded_lines(rules_of: RulesOf) -> Leave:
         found = forbidden(lines, pixels.shape[1], pixels.shape[0], rules)
         cover = cover_of(pixels, found)
         clean = covered(pixels, cover)
-        return {
-            i: encode_line(clean, lines[i], cover)
-            for i in planned
-            if i not in found.lines and not _touched(cover, lines[i])
-        }
+        free = [i for i in planned if i not in found.lines and not _touched(cover, lines[i])]
+        return encode_lines(clean, lines, free, cover)
 
     return leave
 
