@@ -58,6 +58,11 @@ from tierocr.shared.ocr.reader import Reader
 from tierocr.shared.ocr.tune import open_tuned
 
 _log = logging.getLogger(__name__)
+SWITCH_SECONDS = 0.0005
+"""How long a thread may keep the interpreter when others wait for it. A page passes through several
+threads on its way to a sink, and with Python's own 5 ms waits at each.
+"""
+
 KEEP_HOUSE = 5.0
 """Seconds between two looks at what has expired."""
 
@@ -340,6 +345,7 @@ async def run(settings: EdgeSettings, *, open_reader: OpenReader | None = None) 
     model raised.
     """
     check(settings)
+    sys.setswitchinterval(SWITCH_SECONDS)
     reading = settings.reading
     reader = await asyncio.to_thread(
         open_reader

@@ -7,8 +7,12 @@ hundredth of a pixel, probabilities to four digits.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from importlib import resources
 from typing import Any
+
+from pydantic_core import PydanticSerializationError
+from pydantic_core import to_json as to_indented
 
 from tierocr.shared.document import (
     Character,
@@ -25,7 +29,11 @@ SCHEMA = "tierocr.document/1"
 
 def to_json(document: Document, *, indent: int | None = 1) -> str:
     """The document as JSON text, not escaped beyond what JSON needs."""
-    return json.dumps(to_tree(document), ensure_ascii=False, indent=indent)
+    tree = to_tree(document)
+    if indent is not None:  # json's own is slow then: it is in Python
+        with suppress(PydanticSerializationError):  # a name that is no text, which json can write
+            return to_indented(tree, indent=indent).decode()
+    return json.dumps(tree, ensure_ascii=False, indent=indent)
 
 
 def to_tree(document: Document) -> dict[str, Any]:
