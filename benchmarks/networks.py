@@ -35,7 +35,7 @@ from benchmarks.readers import OUR_PACKAGES
 from benchmarks.schema import Measure, Ratio, Verdict
 from tierocr.shared.engines import EngineOptions, open_engine, precisions_of
 from tierocr.shared.engines.openvino import layer_seconds
-from tierocr.shared.engines.processor import GATED, ISA_VARIABLE, processor
+from tierocr.shared.engines.processor import ISA_VARIABLE, gated_kernels
 from tierocr.shared.models.manifest import Pack
 from tierocr.shared.models.store import find_pack
 from tierocr.shared.ocr.open import recogniser_network
@@ -97,8 +97,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     measures: list[Measure] = []
     ratios: list[Ratio] = []
     verdicts: list[Verdict] = []
-    have = [isa for isa in GATED if processor().supports(isa)]
-    for kernels in (*have, NATIVE):
+    for kernels in (*gated_kernels()[0], NATIVE):
         found = measure_with(kernels, ["--pack", options.pack, "--rounds", str(options.rounds)])
         measures += _measures(kernels, found)
         for precision in found["seconds"]:

@@ -23,7 +23,7 @@ from benchmarks.peers.predictions import image_paths
 from benchmarks.readers import OUR_PACKAGES, read_timings, tierocr_documents
 from benchmarks.schema import Measure, VariantRecord, Verdict
 from benchmarks.score import score_set
-from tierocr.shared.engines.processor import GATED, ISA_VARIABLE, processor
+from tierocr.shared.engines.processor import ISA_VARIABLE, gated_kernels
 
 PRECISIONS = ("f32", "int8")
 MOST_LOST, MOST_LOST_BY_SET, LARGE_SET = 0.5, 1.0, 300
@@ -91,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     start = begin(OUR_PACKAGES)
     variants: list[VariantRecord] = []
     measures: list[Measure] = []
-    for kernels in (isa for isa in GATED if processor().supports(isa)):
+    for kernels in gated_kernels()[0]:
         for precision in PRECISIONS:
             name = f"{precision} {kernels}"
             place = options.work / name.replace(" ", "_")

@@ -26,7 +26,7 @@ from benchmarks.options import conclude, parser_for, set_folders
 from benchmarks.readers import OUR_PACKAGES
 from benchmarks.schema import Measure, Verdict
 from benchmarks.score import score_set
-from tierocr.edge.crops import Crop, encode_line
+from tierocr.edge.crops import Crop, encode_lines
 from tierocr.edge.demo import local_cloud
 from tierocr.edge.refining import CloudAddress, Refiner
 from tierocr.edge.routing import RoutingPlan, RoutingPolicy, Spent, allowed_lines, candidates, plan
@@ -92,10 +92,10 @@ async def _read_page(
     pixels = upright(image, page)
     allowed = allowed_lines(len(page.lines), run.policy, spent)
     wanted = candidates(page.lines, run.policy)[:allowed]
-    crops = {i: encode_line(pixels, page.lines[i]) for i in wanted}
+    crops = encode_lines(pixels, page.lines, wanted)
     routing = plan(page.lines, _sizes(crops), run.policy, spent)
     drawn = dice.sample(range(len(page.lines)), len(routing.refine))
-    chance = {i: encode_line(pixels, page.lines[i]) for i in drawn}
+    chance = encode_lines(pixels, page.lines, drawn)
     by_chance = replace(
         routing, refine=tuple(drawn), reasons=dict.fromkeys(range(len(page.lines)), "random")
     )

@@ -10,7 +10,7 @@ from benchmarks.bars import BAR_SETS
 from benchmarks.harness import read_result
 from benchmarks.peers.predictions import TextLine, image_paths, page_json, store_predictions
 from benchmarks.schema import Measure
-from tierocr.shared.engines.processor import GATED, processor
+from tierocr.shared.engines.processor import gated_kernels
 
 BOX = [[0.0, 0.0], [40.0, 0.0], [40.0, 20.0], [0.0, 20.0]]
 
@@ -61,7 +61,7 @@ def test_each_precision_reads_with_each_set_of_kernels(
     monkeypatch.setattr(quantised, "read_with", read)
     out = tmp_path / "result.json"
     arguments = ["--data", str(data), "--work", str(tmp_path / "work"), "--out", str(out)]
-    have = [isa for isa in GATED if processor().supports(isa)]
+    have, _ = gated_kernels()
     assert quantised.main(arguments) == (1 if have else 0)
     assert asked == [(isa, precision) for isa in have for precision in quantised.PRECISIONS]
     missed = [v["case"] for v in read_result(out)["verdicts"] if not v["passed"]]

@@ -22,13 +22,9 @@ from tierocr.cloud.service import Service
 from tierocr.cloud.settings import CloudSettings
 from tierocr.cloud.tls import ServerTls, server_tls
 from tierocr.shared.errors import TierocrError
+from tierocr.shared.switching import hand_over_soon
 
 _log = logging.getLogger(__name__)
-
-SWITCH_SECONDS = 0.0005
-"""How long a thread may keep the interpreter when others wait for it. With Python's own 5 ms a
-device stands idle while its thread, back from the network, waits for the event loop.
-"""
 
 
 async def run(settings: CloudSettings, *, readers: OpenReaders | None = None) -> None:
@@ -36,7 +32,7 @@ async def run(settings: CloudSettings, *, readers: OpenReaders | None = None) ->
 
     Raises TierocrError: `config_invalid` when it cannot listen, or what loading the model raised.
     """
-    sys.setswitchinterval(SWITCH_SECONDS)
+    hand_over_soon()
     tls = server_tls(settings)
     app = make_app(settings, readers=readers)
     stopping = _stop_signal()

@@ -56,13 +56,9 @@ from tierocr.edge.wiring import (
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.ocr.reader import Reader
 from tierocr.shared.ocr.tune import open_tuned
+from tierocr.shared.switching import hand_over_soon
 
 _log = logging.getLogger(__name__)
-SWITCH_SECONDS = 0.0005
-"""How long a thread may keep the interpreter when others wait for it. A page passes through several
-threads on its way to a sink, and with Python's own 5 ms waits at each.
-"""
-
 KEEP_HOUSE = 5.0
 """Seconds between two looks at what has expired."""
 
@@ -345,7 +341,7 @@ async def run(settings: EdgeSettings, *, open_reader: OpenReader | None = None) 
     model raised.
     """
     check(settings)
-    sys.setswitchinterval(SWITCH_SECONDS)
+    hand_over_soon()
     reading = settings.reading
     reader = await asyncio.to_thread(
         open_reader

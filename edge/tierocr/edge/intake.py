@@ -10,7 +10,7 @@ import asyncio
 import itertools
 import logging
 import random
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from tierocr.edge.backoff import delay
@@ -29,7 +29,6 @@ from tierocr.shared.errors import TierocrError
 _log = logging.getLogger(__name__)
 _OF_THE_DISK = frozenset(("over_capacity", "output_failed"))
 T = TypeVar("T")
-_Attempt = Callable[[], Awaitable[T]]
 TRIES, TRY_AGAIN = 3, 1.0
 """How often bytes without a file of their own are read before they count as unreadable, and the
 seconds between; how often the process may end while a file is read.
@@ -58,7 +57,7 @@ class ReadingIntake:
     async def take(self, arrival: Arrival, data: bytes, *, last: bool) -> Objection | None:
         """Read a file and keep its text; None once that is safe. Waits while there is no room."""
         key, _ = await asyncio.to_thread(document_id, data)
-        known = await self._patiently(lambda: self._outbox.call(lambda box: box.incoming.find(key)))
+        known = await self._patiently(lambda box: box.incoming.find(key))
         if known is not None and known.state != RECEIVED:
             await self.see(arrival)
             event(
@@ -83,11 +82,7 @@ class ReadingIntake:
 
     async def receive(self, arrival: Arrival, data: bytes) -> Kept:
         """Take over bytes that have no file of their own; they are read by `read_received`."""
-        kept = await self._with_room(
-            lambda: self._outbox.call(
-                lambda box: box.incoming.receive(arrival, data, self._clock())
-            )
-        )
+        kept = await self._with_room(lambda box: box.incoming.receive(arrival, data, self._clock()))
         event(_log, "received", document=kept.entry.id, source=arrival.source)
         self._outbox.tell()
         return kept
@@ -97,9 +92,7 @@ class ReadingIntake:
         changed = self._outbox.listener()
         tried: dict[str, int] = {}
         while True:
-            found = await self._patiently(
-                lambda: self._outbox.call(lambda box: box.incoming.next_received())
-            )
+            found = await self._patiently(lambda box: box.incoming.next_received())
             if found is None:
                 await wait_for_event(changed, None)
                 continue
@@ -119,26 +112,20 @@ class ReadingIntake:
 
     async def seen(self, source: str) -> dict[str, tuple[int, int]]:
         """Files that were taken: size and time of change then."""
-        return await self._patiently(
-            lambda: self._outbox.call(lambda box: box.incoming.seen(source))
-        )
+        return await self._patiently(lambda box: box.incoming.seen(source))
 
     async def see(self, arrival: Arrival) -> None:
         """A file is done with, although nothing new came of it."""
-        await self._patiently(lambda: self._outbox.call(lambda box: box.incoming.see(arrival)))
+        await self._patiently(lambda box: box.incoming.see(arrival))
 
     async def unsee(self, source: str, paths: Iterable[str]) -> None:
         """These are no longer there."""
         gone = list(paths)
-        await self._patiently(
-            lambda: self._outbox.call(lambda box: box.incoming.unsee(source, gone))
-        )
+        await self._patiently(lambda box: box.incoming.unsee(source, gone))
 
     async def _deadly(self, key: str) -> Failure | None:
         """Why a document is not read any more: each time, the process has not outlived it."""
-        attempts = await self._patiently(
-            lambda: self._outbox.call(lambda box: box.attempts.of(key))
-        )
+        attempts = await self._patiently(lambda box: box.attempts.of(key))
         if attempts < TRIES:
             return None
         # if it comes again, perhaps to a better reader, it is read again
@@ -152,9 +139,9 @@ class ReadingIntake:
         """Like `_read`, and noted should the process not outlive it; one of which that is known
         is read alone, so that nobody else is suspected.
         """
-        suspect = await self._patiently(lambda: self._outbox.call(lambda box: box.attempts.of(key)))
+        suspect = await self._patiently(lambda box: box.attempts.of(key))
         async with self._turns.alone() if suspect else self._turns.together():
-            await self._patiently(lambda: self._outbox.call(lambda box: box.attempts.begin(key)))
+            await self._patiently(lambda box: box.attempts.begin(key))
             try:
                 return await self._read(data, arrival)
             finally:
@@ -181,7 +168,7 @@ class ReadingIntake:
                 arrival, data, planned, self._clock(), tally=self._reader.tally
             )
 
-        kept = await self._with_room(lambda: self._outbox.call(keep))
+        kept = await self._with_room(keep)
         entry = kept.entry
         event(
             _log,
@@ -198,11 +185,11 @@ class ReadingIntake:
             event(_log, "no room: goes out as it is", level=logging.WARNING, document=dropped.id)
         self._outbox.tell()
 
-    async def _with_room(self, attempt: _Attempt[Kept | None]) -> Kept:
+    async def _with_room(self, work: Callable[[Outbox], Kept | None]) -> Kept:
         """Until there is room."""
         freed: asyncio.Event | None = None
         while True:
-            kept = await self._patiently(attempt)
+            kept = await self._patiently(work)
             if kept is not None:
                 self._unblock()
                 return kept
@@ -210,11 +197,13 @@ class ReadingIntake:
             freed = freed or self._outbox.listener()
             await wait_for_event(freed, LOOK_AGAIN)
 
-    async def _patiently(self, attempt: _Attempt[T]) -> T:
-        """Until the disk allows it: a full or failing disk delays and loses nothing."""
+    async def _patiently(self, work: Callable[[Outbox], T]) -> T:
+        """What the outbox answers, as soon as the disk allows it: a full or failing disk delays and
+        loses nothing.
+        """
         for n in itertools.count():
             try:
-                result = await attempt()
+                result = await self._outbox.call(work)
             except TierocrError as error:
                 if error.code not in _OF_THE_DISK:
                     raise

@@ -64,31 +64,22 @@ def page_id(sha256: str, index: int) -> str:
 
 def routed(page: Page, routing: RoutingPlan, crops: Mapping[int, Crop]) -> Page:
     """The page with a route on every line."""
-    lines = tuple(
-        replace(
-            line,
-            route=Route(
-                reason=routing.reasons[i],
-                p_error=p_error(line),
-                bytes=len(crops[i].image) if routing.reasons[i] == UNSURE else 0,
-            ),
-        )
-        for i, line in enumerate(page.lines)
-    )
-    return replace(page, lines=lines)
+    sent = [i for i, reason in routing.reasons.items() if reason == UNSURE]
+    return _with_routes(page, routing, {i: len(crops[i].image) for i in sent})
 
 
 def routed_whole(page: Page, routing: RoutingPlan, size: int) -> Page:
     """The page with a route on every line; the bytes of its picture are shared among them."""
-    sent = sum(reason == WHOLE for reason in routing.reasons.values())
+    sent = [i for i, reason in routing.reasons.items() if reason == WHOLE]
+    return _with_routes(page, routing, {i: size // len(sent) for i in sent})
+
+
+def _with_routes(page: Page, routing: RoutingPlan, sizes: Mapping[int, int]) -> Page:
+    """`sizes`: bytes that go out for a line, by index; none for the others."""
     lines = tuple(
         replace(
             line,
-            route=Route(
-                reason=(reason := routing.reasons[i]),
-                p_error=p_error(line),
-                bytes=size // sent if reason == WHOLE else 0,
-            ),
+            route=Route(reason=routing.reasons[i], p_error=p_error(line), bytes=sizes.get(i, 0)),
         )
         for i, line in enumerate(page.lines)
     )

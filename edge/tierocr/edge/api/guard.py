@@ -12,7 +12,7 @@ import json
 import logging
 import time
 import uuid
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -59,10 +59,10 @@ def guard(metrics: Metrics, *, token: str | None, local: bool) -> Middleware:
 
 
 def _check(request: web.Request, token: str | None, local: bool) -> None:
-    if local and not is_loopback(_host(f"//{request.host}")):
+    if local and not is_loopback(_parts(f"//{request.host}").hostname or ""):
         raise TierocrError("unauthorized", "this API is for this machine, under its own name")
     origin = request.headers.get("Origin")
-    if origin is not None and _place(origin) != request.host:
+    if origin is not None and _parts(origin).netloc != request.host:
         raise TierocrError("unauthorized", "requests of other origins are not answered")
     if token is not None and request.path not in OPEN:
         scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
@@ -72,18 +72,12 @@ def _check(request: web.Request, token: str | None, local: bool) -> None:
             raise TierocrError("unauthorized", "send Authorization: Bearer with the API's token")
 
 
-def _host(url: str) -> str:
+def _parts(url: str) -> SplitResult:
+    """Of an address; empty ones of what is none."""
     try:
-        return urlsplit(url).hostname or ""
+        return urlsplit(url)
     except ValueError:
-        return ""
-
-
-def _place(url: str) -> str:
-    try:
-        return urlsplit(url).netloc
-    except ValueError:
-        return ""
+        return urlsplit("")
 
 
 def _code(error: Exception) -> str:

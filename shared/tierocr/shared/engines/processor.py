@@ -71,6 +71,12 @@ def running_kernels(environment: Mapping[str, str] = os.environ) -> str | None:
     return processor().int8_kernels(environment.get(ISA_VARIABLE))
 
 
+def gated_kernels() -> tuple[list[str], list[str]]:
+    """(those of `GATED` that this processor has, those that it lacks)."""
+    have = [isa for isa in GATED if processor().supports(isa)]
+    return have, [isa for isa in GATED if isa not in have]
+
+
 def _fields(cpuinfo: Path) -> dict[str, str]:
     """Name -> value of the first processor."""
     try:

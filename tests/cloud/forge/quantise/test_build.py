@@ -20,7 +20,7 @@ from tierocr.cloud.forge.quantise.material import Wanted
 from tierocr.cloud.forge.quantise.openvino_int8 import save, to_openvino
 from tierocr.shared.cli import build as command_tree
 from tierocr.shared.document import Pixels
-from tierocr.shared.engines import EngineOptions
+from tierocr.shared.engines import EngineOptions, processor
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.models.manifest import Pack, load_pack
 from tierocr.shared.models.rewriting import (
@@ -34,7 +34,7 @@ from tierocr.shared.ocr.open import open_recogniser
 
 pytestmark = [
     pytest.mark.usefixtures("generator"),
-    pytest.mark.skipif(not gating.isas()[0], reason="this processor has no AVX2"),
+    pytest.mark.skipif(not processor.gated_kernels()[0], reason="this processor has no AVX2"),
 ]
 
 LENIENT = GateLimits(total=100, one_set=100, least_generated=1, least_exact=0, most_exact=100)
@@ -54,7 +54,7 @@ def read_before(
 @pytest.fixture
 def one_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """The gate reads with one kind of kernel and batch: each takes a process."""
-    monkeypatch.setattr(gating, "GATED", gating.isas()[0][:1])
+    monkeypatch.setattr(processor, "GATED", processor.gated_kernels()[0][:1])
     monkeypatch.setattr(gating, "BATCHES", (max(gating.BATCHES),))
 
 
@@ -92,11 +92,13 @@ def test_a_pack_gets_its_int8_artefacts(tmp_path: Path, recipe: Recipe, small: P
     (openvino, tensorrt) = [a for a in pack.manifest.artefacts if a.measured]
     assert openvino.weights == "recogniser-int8.bin" and tensorrt.target == "trt10"
     ways = {(m.isa, m.batch) for m in openvino.measured}
-    assert ways == {(isa, batch) for isa in gating.isas()[0] for batch in gating.BATCHES}
+    assert ways == {
+        (isa, batch) for isa in processor.gated_kernels()[0] for batch in gating.BATCHES
+    }
     assert all(m.lines == 24 and m.bound >= m.loss for m in openvino.measured)
     record = pack.manifest.built
     assert record is not None and set(record.tools) >= {"nncf", "openvino", "onnxruntime"}
-    assert list(record.not_measured) == gating.isas()[1]
+    assert list(record.not_measured) == processor.gated_kernels()[1]
     assert any("quantising" in text for text in said)
     assert {p.name for p in tmp_path.iterdir()} == {"built"}
     left = without_built(read_values(built.folder))

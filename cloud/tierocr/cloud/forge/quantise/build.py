@@ -23,11 +23,10 @@ from tierocr.cloud.forge.quantise.artefacts import (
 )
 from tierocr.cloud.forge.quantise.calibration import Source
 from tierocr.cloud.forge.quantise.checking import Checked, check
-from tierocr.cloud.forge.quantise.gating import isas
 from tierocr.cloud.forge.quantise.material import Material, Wanted
 from tierocr.cloud.forge.quantise.qdq import TARGETS
 from tierocr.shared.document import Floats
-from tierocr.shared.engines.processor import processor
+from tierocr.shared.engines.processor import gated_kernels, processor
 from tierocr.shared.errors import TierocrError
 from tierocr.shared.models.manifest import Network, Pack, load_pack
 from tierocr.shared.models.rewriting import (
@@ -133,7 +132,7 @@ def _write_manifest(
         "calibration": recipe.source.describe(),
         "tools": {tool: metadata.version(tool) for tool in TOOLS},
         "measured_on": processor().describe(),
-        "not_measured": isas()[1],
+        "not_measured": gated_kernels()[1],
     }
     manifest = with_built(values, entries, digests, record)
     (folder / "pack.yaml").write_text(dump(manifest), encoding="utf-8", newline="\n")

@@ -127,9 +127,9 @@ def _require_extra() -> None:
 
 def _require_processor(partly: bool) -> None:
     """Refuse a gate that would leave out kernels, unless that is asked for."""
-    from tierocr.cloud.forge.quantise.gating import isas
+    from tierocr.shared.engines.processor import gated_kernels
 
-    have, lacking = isas()
+    have, lacking = gated_kernels()
     if not have or (lacking and not partly):
         raise TierocrError(
             "device_unavailable",

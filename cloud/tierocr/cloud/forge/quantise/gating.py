@@ -18,7 +18,7 @@ from tierocr.cloud.forge.gate import GateLimits, SetOutcome, Verdict, exact_flag
 from tierocr.cloud.forge.lines_on_pages import page_flags
 from tierocr.cloud.forge.quantise.artefacts import Made
 from tierocr.cloud.forge.quantise.material import LineSet, PageSet
-from tierocr.shared.engines.processor import GATED, processor
+from tierocr.shared.engines.processor import gated_kernels
 from tierocr.shared.models.manifest import Pack
 from tierocr.shared.models.rewriting import (
     copy_files,
@@ -61,12 +61,6 @@ class Way:
         }
 
 
-def isas() -> tuple[list[str], list[str]]:
-    """(those of `GATED` that this processor has, those that it lacks)."""
-    have = [isa for isa in GATED if processor().supports(isa)]
-    return have, [isa for isa in GATED if isa not in have]
-
-
 def beside_fp32(pack: Pack, made: Made, folder: Path) -> Path:
     """A pack in `folder` of the FP32 artefacts and one quantised one, for OpenVINO to read."""
     folder.mkdir(parents=True)
@@ -88,7 +82,7 @@ def gate_recogniser(
     read again, what is read is added.
     """
     ways = []
-    for isa in isas()[0]:
+    for isa in gated_kernels()[0]:
         note(f"reading in FP32 with {isa}")
         for lines in sets:
             if (lines.file, isa) not in known:
@@ -108,7 +102,7 @@ def gate_recogniser(
 def gate_detector(pack: Path, pages: PageSet, limits: GateLimits, note: Note) -> list[Way]:
     """One verdict for each instruction set: whole pages, with the recogniser in FP32."""
     ways = []
-    for isa in isas()[0]:
+    for isa in gated_kernels()[0]:
         flags = []
         for precision in ("f32", "int8"):
             note(f"reading pages in {precision.upper()} with {isa}")
