@@ -20,6 +20,7 @@ from tierocr.shared.protocol import CONTENT_TYPE, WireLimits, unpack_reply
 pytestmark = pytest.mark.system
 
 CLIENTS, EACH = 12, 14
+STOPPED_AT, KILLED_AT = 100, 60  # the request whose answer sets it off
 
 
 @dataclass
@@ -94,20 +95,21 @@ def test_no_accepted_request_is_lost_and_a_resend_is_answered_once(tmp_path: Pat
     answers = Answers()
     with service(tmp_path, *started(tmp_path, "one")) as process:
         stop = lambda: process.send_signal(signal.SIGTERM)  # noqa: E731
-        asyncio.run(flood(address(process, tmp_path, "one"), answers, 100, stop))
+        asyncio.run(flood(address(process, tmp_path, "one"), answers, STOPPED_AT, stop))
         assert process.wait(timeout=30) == 0
     codes = logged(tmp_path)
     done = {name for name, code in codes.items() if code == "ok"}
     assert done == set(answers.texts), "what it accepted reached who asked"
     assert set(codes.values()) <= {"ok", "unavailable"}
-    assert len(answers.texts) >= 100 and (answers.refused or answers.broken), "it was under load"
+    assert len(answers.texts) > STOPPED_AT - CLIENTS, "the others may be on their way"
+    assert answers.refused or answers.broken, "it was under load"
 
     with service(tmp_path, *started(tmp_path, "two")) as process:
         kill = lambda: process.send_signal(signal.SIGKILL)  # noqa: E731
         rest = Answers()
-        asyncio.run(flood(address(process, tmp_path, "two"), rest, 60, kill))
+        asyncio.run(flood(address(process, tmp_path, "two"), rest, KILLED_AT, kill))
         process.wait()
-    assert rest.broken and len(rest.texts) >= 60
+    assert rest.broken and len(rest.texts) > KILLED_AT - CLIENTS
 
     with service(tmp_path, *started(tmp_path, "three")) as process:
         url = address(process, tmp_path, "three")
