@@ -64,7 +64,7 @@ def test_what_was_built_from_the_published_files_is_left_out(tmp_path: Path) -> 
     pack = fetch("edge-tiny", tmp_path / "edge-tiny", manifest=manifest, wheel=wheel)
     pack.verify()
     assert {*pack.manifest.files, "pack.yaml"} == names(pack.folder)
-    assert read_values(pack.folder) == values and pack.manifest.built is None
+    assert read_values(pack.folder) == values and pack.manifest.built == ()
 
 
 def test_an_unknown_name_is_refused(tmp_path: Path, manifest: Path) -> None:

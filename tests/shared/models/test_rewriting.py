@@ -43,7 +43,7 @@ def built() -> dict[str, Any]:
 
 def test_what_was_built_is_added_and_taken_away_again() -> None:
     values = built()
-    assert Manifest.model_validate(values).built is not None
+    assert len(Manifest.model_validate(values).built) == 1
     assert len(values["artefacts"]) == 5 and len(values["files"]) == 8
     assert without_built(values) == manifest("own")
     assert without_built(manifest("own")) == manifest("own")
@@ -56,8 +56,22 @@ def test_only_what_was_asked_for_is_taken_away() -> None:
         "recogniser-tensorrt.onnx",
     ]
     assert "recogniser-openvino.bin" not in values["files"]
-    assert "detector-openvino.bin" in values["files"] and values["built"] == RECORD
+    assert "detector-openvino.bin" in values["files"]
+    (record,) = values["built"]
+    left = ["detector-openvino.xml", "detector-openvino.bin", "recogniser-tensorrt.onnx"]
+    assert record == {"files": left, **RECORD}
     assert "built" not in without_built(without_built(values, ["detector"]), ["recogniser"])
+
+
+def test_each_build_has_a_record_while_it_has_a_file() -> None:
+    other = RECORD | {"seed": 2}
+    left = without_built(built(), ["recogniser"], ["openvino"])
+    digests = dict.fromkeys(("recogniser-openvino.xml", "recogniser-openvino.bin"), DIGEST)
+    values = with_built(left, [entry("recogniser")], digests, other)
+    assert [record["seed"] for record in values["built"]] == [1, 2]
+    assert values["built"][1]["files"] == [*digests]
+    assert [r["seed"] for r in without_built(values, ["recogniser"])["built"]] == [1]
+    assert len(Manifest.model_validate(values).built) == 2
 
 
 def test_a_file_that_something_else_needs_stays() -> None:

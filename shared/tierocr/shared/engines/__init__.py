@@ -38,12 +38,14 @@ class NetworkFacts:
 
     `mean`, `std`: per channel in BGR order, of pixels scaled to 0..1; the network sees
     (pixel / 255 - mean) / std. `best`: of the classes in the output's last axis only this many are
-    wanted, 0 for the output as it is.
+    wanted, 0 for the output as it is. `columns`: the output's (N, T, C) columns T are a multiple
+    of this, which lets an engine take them in parts.
     """
 
     mean: tuple[float, float, float]
     std: tuple[float, float, float]
     best: int = 0
+    columns: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

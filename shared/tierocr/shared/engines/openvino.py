@@ -10,20 +10,15 @@ from typing import Any
 
 import numpy as np
 import openvino as ov
-from openvino import opset13 as ops
-from openvino.preprocess import PrePostProcessor
 
 from tierocr.shared.document import Pixels
 from tierocr.shared.engines import EngineOptions, NetworkFacts, Output
+from tierocr.shared.engines.openvino_ends import extended
 from tierocr.shared.engines.threads import cpu_quota
 from tierocr.shared.errors import TierocrError
 
 _CAPABILITIES = {"FP32": "f32", "BF16": "bf16", "FP16": "f16", "INT8": "int8"}
 _HINTS = {"f32": "f32", "bf16": "bf16", "f16": "f16"}  # int8 is in the file, not a hint
-
-
-GROUPS = 64
-"""Of classes, among which the best are looked for."""
 
 
 class OpenVINOEngine:
@@ -47,7 +42,7 @@ class OpenVINOEngine:
         self.precision = options.precision
         self.runtime = f"openvino {ov.__version__.split('-')[0]} {options.device}"
         try:
-            self._network = _extended(self._core.read_model(str(model)), network)
+            self._network = extended(self._core.read_model(str(model)), network)
             if not options.kept_shapes:
                 self._use((), self._network)
         except RuntimeError as error:
@@ -150,9 +145,9 @@ def layer_seconds(
     """Mean seconds that one run on `batch` spends in each kind of layer and the kernel that runs
     it, "Convolution brgconv_avx512_1x1_I8", for people who look for what to make faster.
     """
-    extended = _extended(_core().read_model(str(model)), network)
+    whole = extended(_core().read_model(str(model)), network)
     config = {**_config(options), "NUM_STREAMS": 1, "PERF_COUNT": True}
-    request = _core().compile_model(extended, options.device, config).create_infer_request()
+    request = _core().compile_model(whole, options.device, config).create_infer_request()
     request.infer([batch])
     spent: Counter[str] = Counter()
     for _ in range(runs):
@@ -176,59 +171,6 @@ def precisions(device: str = "CPU") -> frozenset[str]:
     except RuntimeError:
         return frozenset()
     return frozenset(ours for theirs, ours in _CAPABILITIES.items() if theirs in able)
-
-
-def _extended(model: ov.Model, network: NetworkFacts) -> ov.Model:
-    """The model from pixels to the best classes: both ends run faster inside than in numpy."""
-    steps = PrePostProcessor(model)
-    steps.input().tensor().set_element_type(ov.Type.u8).set_layout(ov.Layout("NHWC"))
-    steps.input().model().set_layout(ov.Layout("NCHW"))
-    steps.input().preprocess().convert_element_type(ov.Type.f32).mean(
-        [255 * m for m in network.mean]
-    ).scale([255 * s for s in network.std])
-    model = steps.build()
-    if not network.best:
-        return model
-    values, classes = _best(model.output(0).get_node().input_value(0), network.best)
-    return ov.Model([values, classes], model.get_parameters(), model.get_name())
-
-
-def _best(output: ov.Output, count: int) -> tuple[ov.Output, ov.Output]:
-    """The `count` largest of the last axis and their classes."""
-    softmax = output.get_node()
-    classes = output.get_partial_shape()[-1]
-    if softmax.get_type_name() == "Softmax" and classes.is_static:
-        return _best_of_softmax(softmax.input_value(0), classes.get_length(), count)
-    top = ops.topk(output, np.int64(count), -1, "max", "value", "i32")
-    return top.output(0), top.output(1)
-
-
-def _best_of_softmax(scores: ov.Output, classes: int, count: int) -> tuple[ov.Output, ov.Output]:
-    """The `count` largest probabilities of a softmax of (N, T, C) scores, and their classes.
-
-    Neither are all probabilities computed nor all classes sorted: the largest stand in those groups
-    of classes whose own largest are largest.
-    """
-    size = -(-classes // GROUPS)
-    missing = GROUPS * size - classes
-    padded = ops.pad(scores, _ints(0, 0, 0), _ints(0, 0, missing), "constant", np.float32(-1e9))
-    groups = ops.reshape(padded, _ints(0, 0, GROUPS, size), special_zero=True)  # N, T, groups, size
-    highest = ops.reduce_max(groups, _ints(3))
-    most = ops.reduce_max(highest, _ints(2), keep_dims=True)
-    total = ops.reduce_sum(ops.exp(ops.subtract(scores, most)), _ints(2), keep_dims=True)
-    where = ops.topk(highest, np.int64(count), -1, "max", "index", "i32").output(1)
-    chosen = ops.gather(groups, where, np.int64(2), batch_dims=2)  # N, T, count, size
-    flat = ops.reshape(chosen, _ints(0, 0, count * size), special_zero=True)
-    top = ops.topk(flat, np.int64(count), -1, "max", "value", "i32")
-    values = ops.divide(ops.exp(ops.subtract(top.output(0), most)), total)
-    each = ops.constant(np.int32(size))
-    group = ops.gather(where, ops.divide(top.output(1), each), np.int64(2), batch_dims=2)
-    found = ops.add(ops.multiply(group, each), ops.floor_mod(top.output(1), each))
-    return values.output(0), found.output(0)
-
-
-def _ints(*values: int) -> ov.Node:
-    return ops.constant(np.array(values, dtype=np.int64))
 
 
 def _settle(request: Any) -> None:

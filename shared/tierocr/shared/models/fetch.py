@@ -88,7 +88,7 @@ def fetch(name: str, target: Path, *, manifest: Path, wheel: Path | None = None)
 def _as_published(manifest: Path) -> str:
     """The text of a pack.yaml without what was built from the published files."""
     text = manifest.read_text(encoding="utf-8")
-    if load_pack(manifest.parent).manifest.built is None:
+    if load_pack(manifest.parent).manifest.built == ():
         return text
     return dump(without_built(read_values(manifest.parent)))
 

@@ -142,13 +142,14 @@ class Canary(_Strict):
 
 
 class Built(_Strict):
-    """How the quantised artefacts were made: enough to make them again, bit by bit.
+    """How quantised artefacts were made: enough to make them again, bit by bit.
 
-    `how`: the command; `tools`: name -> version; `calibration`: where the calibration data came
-    from; `measured_on`: the processor; `not_measured`: instruction sets that the gate asks for and
-    that processor lacks.
+    `files`: those that the command wrote and that the pack still has. `how`: the command; `tools`:
+    name -> version; `calibration`: where the calibration data came from; `measured_on`: the
+    processor; `not_measured`: instruction sets that the gate asks for and that processor lacks.
     """
 
+    files: tuple[str, ...]
     how: str
     seed: int
     calibration: str
@@ -170,7 +171,7 @@ class Manifest(_Strict):
     recogniser: RecogniserEntry
     artefacts: tuple[Artefact, ...]
     canary: Canary | None = None
-    built: Built | None = None
+    built: tuple[Built, ...] = ()
 
 
 class Pack:

@@ -45,7 +45,7 @@ def without_built(
     """The manifest without built artefacts and the files that only they need.
 
     `networks`, `runtimes`: only those of these networks and runtimes; none given means all. The
-    record of the build goes with the last artefact.
+    record of a build goes with the last of its files.
     """
     kept: list[Values] = []
     gone: list[Values] = []
@@ -56,9 +56,12 @@ def without_built(
     unused = _files(gone) - _files(kept)
     files = {name: entry for name, entry in values["files"].items() if name not in unused}
     result = {**values, "files": files, "artefacts": kept}
-    if not any(_is_built(artefact) for artefact in kept):
-        result.pop("built", None)
-    return result
+    left = [
+        record | {"files": [name for name in record["files"] if name in files]}
+        for record in result.pop("built", ())
+    ]
+    records = [record for record in left if record["files"]]
+    return result | ({"built": records} if records else {})
 
 
 def with_built(
@@ -67,14 +70,15 @@ def with_built(
     digests: Mapping[str, str],
     record: Values | None,
 ) -> Values:
-    """The manifest with built artefacts, the SHA-256 of their files, and how they were made."""
+    """The manifest with built artefacts, the SHA-256 of their files, and how they were made, all
+    of `Built` but the files' names.
+    """
     files = {**values["files"], **{name: {"sha256": sha256} for name, sha256 in digests.items()}}
-    return {
-        **values,
-        "files": files,
-        "artefacts": [*values["artefacts"], *artefacts],
-        **({"built": record} if record else {}),
-    }
+    result = {**values, "files": files, "artefacts": [*values["artefacts"], *artefacts]}
+    if record:
+        before = result.pop("built", ())  # and back to the end
+        result["built"] = [*before, {"files": [*digests], **record}]
+    return result
 
 
 def dump(values: Values) -> str:

@@ -85,4 +85,5 @@ def detector_network(facts: DetectorFacts) -> NetworkFacts:
 def recogniser_network(facts: RecogniserFacts) -> NetworkFacts:
     """What an engine must know of a recogniser: decoding takes the two best classes."""
     mean, std = facts.mean, facts.std
-    return NetworkFacts(mean=(mean, mean, mean), std=(std, std, std), best=2)
+    columns = 1 if facts.bucket % facts.stride else facts.bucket // facts.stride
+    return NetworkFacts(mean=(mean, mean, mean), std=(std, std, std), best=2, columns=columns)

@@ -12,7 +12,6 @@ from tests.cloud.forge.quantise.broken import wrongly_scaled
 from tests.cloud.forge.quantise.conftest import write_folder
 from tests.cloud.forge.quantise.small import POINTWISE
 from tierocr.cloud.forge.gate import GateLimits
-from tierocr.cloud.forge.quantise import gating
 from tierocr.cloud.forge.quantise.artefacts import Made
 from tierocr.cloud.forge.quantise.build import Recipe, build
 from tierocr.cloud.forge.quantise.calibration import Source
@@ -52,13 +51,6 @@ def read_before(
 
 
 @pytest.fixture
-def one_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The gate reads with one kind of kernel and batch: each takes a process."""
-    monkeypatch.setattr(processor, "GATED", processor.gated_kernels()[0][:1])
-    monkeypatch.setattr(gating, "BATCHES", (max(gating.BATCHES),))
-
-
-@pytest.fixture
 def recipe(labelled: Path) -> Recipe:
     return Recipe(
         networks=("recogniser",),
@@ -91,13 +83,13 @@ def test_a_pack_gets_its_int8_artefacts(tmp_path: Path, recipe: Recipe, small: P
     assert pack.artefact("recogniser", "tensorrt", "int8", "trt10").suffix == ".onnx"
     (openvino, tensorrt) = [a for a in pack.manifest.artefacts if a.measured]
     assert openvino.weights == "recogniser-int8.bin" and tensorrt.target == "trt10"
+    openvino_files = (openvino.file, openvino.weights)
     ways = {(m.isa, m.batch) for m in openvino.measured}
-    assert ways == {
-        (isa, batch) for isa in processor.gated_kernels()[0] for batch in gating.BATCHES
-    }
+    assert ways == {(isa, batch) for isa in processor.gated_kernels()[0] for batch in (1, 8)}
     assert all(m.lines == 24 and m.bound >= m.loss for m in openvino.measured)
-    record = pack.manifest.built
-    assert record is not None and set(record.tools) >= {"nncf", "openvino", "onnxruntime"}
+    (record,) = pack.manifest.built
+    assert set(record.tools) >= {"nncf", "openvino", "onnxruntime"}
+    assert set(record.files) == {*openvino_files, tensorrt.file}
     assert list(record.not_measured) == processor.gated_kernels()[1]
     assert any("quantising" in text for text in said)
     assert {p.name for p in tmp_path.iterdir()} == {"built"}
@@ -105,13 +97,15 @@ def test_a_pack_gets_its_int8_artefacts(tmp_path: Path, recipe: Recipe, small: P
     assert left == without_built(read_values(small.folder))
 
 
-@pytest.mark.usefixtures("one_way")
 def test_an_artefact_that_reads_nothing_is_refused(
     tmp_path: Path, recipe: Recipe, small: Pack, blank_paper: Path, read_before: Path
 ) -> None:
     source = Source(folder=blank_paper)  # no range of it fits print
     strict = replace(LENIENT, total=5)
-    wanted = replace(recipe.wanted, folders=(read_before,), limits=strict)
+    kernels = recipe.wanted.kernels[:1]  # each takes a process
+    wanted = replace(
+        recipe.wanted, folders=(read_before,), limits=strict, kernels=kernels, batches=(8,)
+    )
     worse = replace(recipe, source=source, wanted=wanted, runtimes=("openvino",))
     built = build(small, tmp_path / "out", worse)
     assert built.folder is None and not list(tmp_path.iterdir())
@@ -120,7 +114,6 @@ def test_an_artefact_that_reads_nothing_is_refused(
     assert "loses" in " ".join(r for way in checked.ways for r in way.verdict.reasons)
 
 
-@pytest.mark.usefixtures("one_way")
 def test_a_broken_artefact_is_refused_and_its_layer_named(
     tmp_path: Path, small: Pack, read_before: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,11 +42,8 @@ def check(
     note(f"gating the {made.name}")
     with tempfile.TemporaryDirectory(dir=scratch) as place:
         beside = beside_fp32(pack, made, Path(place) / pack.name)
-        limits = material.wanted.limits
-        if made.network == "recogniser":
-            ways = gate_recogniser(beside, material.lines(), limits, material.read_exactly, note)
-        else:
-            ways = gate_detector(beside, material.pages(), limits, note)
+        gate = gate_recogniser if made.network == "recogniser" else gate_detector
+        ways = gate(beside, material, note)
     checked = Checked(made=made, ways=tuple(ways))
     if checked.passed or not ways:
         return checked

@@ -8,17 +8,16 @@ OpenVINO, which computes the same rounding steps: TensorRT itself is not needed 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tierocr.cloud.forge.evaluation import read_lines, read_pages
-from tierocr.cloud.forge.gate import GateLimits, SetOutcome, Verdict, exact_flags, judge
+from tierocr.cloud.forge.gate import SetOutcome, Verdict, exact_flags, judge
 from tierocr.cloud.forge.lines_on_pages import page_flags
 from tierocr.cloud.forge.quantise.artefacts import Made
-from tierocr.cloud.forge.quantise.material import LineSet, PageSet
-from tierocr.shared.engines.processor import gated_kernels
+from tierocr.cloud.forge.quantise.material import LineSet, Material, PageSet
 from tierocr.shared.models.manifest import Pack
 from tierocr.shared.models.rewriting import (
     copy_files,
@@ -28,15 +27,7 @@ from tierocr.shared.models.rewriting import (
     without_built,
 )
 
-BATCHES = (1, 8)
-"""The smallest and the largest batch of a reader."""
-
 Note = Callable[[str], None]
-
-References = dict[tuple[Path, str], tuple[bool, ...]]
-"""What FP32 read exactly: by the file of lines and the instruction set. The same for every
-artefact of one network.
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,35 +65,35 @@ def beside_fp32(pack: Pack, made: Made, folder: Path) -> Path:
     return folder
 
 
-def gate_recogniser(
-    pack: Path, sets: Sequence[LineSet], limits: GateLimits, known: References, note: Note
-) -> list[Way]:
+def gate_recogniser(pack: Path, material: Material, note: Note) -> list[Way]:
     """One verdict for each instruction set and batch. FP32 reads once for each instruction set, in
-    the largest batch: its readings do not depend on their neighbours. What is `known` of it is not
-    read again, what is read is added.
+    the largest batch: its readings do not depend on their neighbours. What the material knows of
+    them is not read again, what is read is added.
     """
     ways = []
-    for isa in gated_kernels()[0]:
+    wanted, sets, known = material.wanted, material.lines(), material.read_exactly
+    for isa in wanted.kernels:
         note(f"reading in FP32 with {isa}")
         for lines in sets:
             if (lines.file, isa) not in known:
-                known[lines.file, isa] = _flags(pack, lines, "f32", max(BATCHES), isa)
+                known[lines.file, isa] = _flags(pack, lines, "f32", max(wanted.batches), isa)
         reference = [known[lines.file, isa] for lines in sets]
-        for batch in BATCHES:
+        for batch in wanted.batches:
             note(f"reading in INT8 with {isa}, batch {batch}")
             candidate = [_flags(pack, s, "int8", batch, isa) for s in sets]
             outcomes = [
                 SetOutcome(name=s.name, reference=r, candidate=c, generated=s.generated)
                 for s, r, c in zip(sets, reference, candidate, strict=True)
             ]
-            ways.append(Way(isa=isa, batch=batch, verdict=judge(outcomes, limits)))
+            ways.append(Way(isa=isa, batch=batch, verdict=judge(outcomes, wanted.limits)))
     return ways
 
 
-def gate_detector(pack: Path, pages: PageSet, limits: GateLimits, note: Note) -> list[Way]:
+def gate_detector(pack: Path, material: Material, note: Note) -> list[Way]:
     """One verdict for each instruction set: whole pages, with the recogniser in FP32."""
     ways = []
-    for isa in gated_kernels()[0]:
+    pages = material.pages()
+    for isa in material.wanted.kernels:
         flags = []
         for precision in ("f32", "int8"):
             note(f"reading pages in {precision.upper()} with {isa}")
@@ -110,7 +101,7 @@ def gate_detector(pack: Path, pages: PageSet, limits: GateLimits, note: Note) ->
         outcome = SetOutcome(
             name=pages.name, reference=flags[0], candidate=flags[1], generated=True
         )
-        ways.append(Way(isa=isa, batch=1, verdict=judge([outcome], limits)))
+        ways.append(Way(isa=isa, batch=1, verdict=judge([outcome], material.wanted.limits)))
     return ways
 
 

@@ -17,6 +17,7 @@ from tierocr.cloud.forge.lines.generator import generate_lines
 from tierocr.cloud.forge.lines.pages import generate_pages
 from tierocr.cloud.forge.lines_on_pages import TextAt
 from tierocr.shared.document import Pixels
+from tierocr.shared.engines.processor import gated_kernels
 
 GENERATED = "generated"
 
@@ -29,7 +30,9 @@ class Wanted:
     """How much the gate reads and when it refuses. `seed`: not that of the calibration, nor of
     lines that somebody chose the scheme by.
 
-    `folders`: labelled folders, read besides what is generated.
+    `folders`: labelled folders, read besides what is generated. `kernels`: instruction sets to read
+    with, by default all that the gate asks for and this processor has. `batches`: lines that are
+    read at once, the smallest and the largest number of a reader.
     """
 
     seed: int = 1 + SEED_STEP
@@ -37,6 +40,8 @@ class Wanted:
     pages: int = 400
     folders: Sequence[Path] = ()
     limits: GateLimits = field(default_factory=GateLimits)
+    kernels: Sequence[str] = field(default_factory=lambda: gated_kernels()[0])
+    batches: Sequence[int] = (1, 8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -115,8 +115,13 @@ def quantise(
 
 
 def save(network: ov.Model, file: Path) -> tuple[Path, Path]:
-    """Write `file` (.xml) and the .bin beside it: the same bytes for the same network."""
+    """Write `file` (.xml) and the .bin beside it: the same bytes for the same network. What the
+    file says twice, and what NNCF notes of itself, is left out: `pack.yaml` has it.
+    """
     network.set_friendly_name(file.stem)
+    _share_constants(network)
+    if "nncf" in network.rt_info:
+        del network.rt_info["nncf"]
     for place, op in enumerate(network.get_ordered_ops()):
         kind = op.get_type_name()
         counted = op.get_friendly_name().rpartition("_")[2].isdigit()  # over the whole process
@@ -126,6 +131,18 @@ def save(network: ov.Model, file: Path) -> tuple[Path, Path]:
     text = file.read_text(encoding="utf-8")
     file.write_text(_BETWEEN_TAGS.sub("><", text), encoding="utf-8", newline="\n")
     return file, file.with_suffix(".bin")
+
+
+def _share_constants(network: ov.Model) -> None:
+    """Let those that need the same numbers take them from one constant."""
+    known: dict[tuple[str, str, bytes], ov.Output] = {}
+    for op in network.get_ordered_ops():
+        if op.get_type_name() == "Constant":
+            values = op.get_data()
+            same = (str(op.get_element_type()), str(values.shape), values.tobytes())
+            first = known.setdefault(same, op.output(0))
+            if first.get_node() != op:
+                op.output(0).replace(first)
 
 
 def quantised_layers(network: ov.Model) -> list[str]:
