@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -219,3 +220,15 @@ def test_a_process_survives_a_signal_after_its_engines_have_gone(detector_file: 
     command = [sys.executable, "-c", SIGNALLED, str(detector_file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "told\n"), done.stderr
+
+
+def test_numbers_of_others_stay_as_small_as_they_are(recogniser_file: Path) -> None:
+    """The network takes the smallest for zero; neither its caller nor other threads do."""
+    engine = open_engine("openvino", recogniser_file, HALF, EngineOptions(threads=2, streams=2))
+    answer(engine, noise(5, 1, 48, 64, 3))
+
+    def halved() -> float:
+        return float(np.float32(2**-140) * np.float32(0.5))
+
+    with ThreadPoolExecutor(1) as pool:
+        assert halved() == pool.submit(halved).result() == 2**-141

@@ -19,7 +19,7 @@ from tierocr.shared.engines import NetworkFacts
 GROUPS = 64
 """Of classes, among which the best are looked for."""
 
-PARTS = 4
+PARTS = 2
 """Of the columns at most, each taken from features to classes before the next: its scores stay in
 the processor's cache, and only one part's take memory.
 """
