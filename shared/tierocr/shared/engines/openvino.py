@@ -37,6 +37,7 @@ class OpenVINOEngine:
         _require_device(self._core, options.device)
         _require_precision(options)
         self._options = options
+        self._best = network.best > 0
         self._streams = max(1, options.streams)
         self._free: deque[Any] = deque()
         self._compiled: dict[tuple[int, ...], Any] = {}
@@ -54,7 +55,7 @@ class OpenVINOEngine:
 
     def run(self, batches: Iterable[Pixels]) -> Iterator[Output]:
         """See `Engine.run`. Raises TierocrError `internal` when the device fails."""
-        running: deque[Any] = deque()
+        running: deque[tuple[Any, Pixels]] = deque()  # a request holds no pixels by itself
         try:
             for batch in batches:
                 if self._options.kept_shapes and batch.shape != self._shape:
@@ -63,25 +64,29 @@ class OpenVINOEngine:
                     self._change_to(batch.shape)
                 elif not self._free:
                     yield from self._finish(running)
-                request = self._free.popleft()
-                running.append(request)
-                request.start_async([np.ascontiguousarray(batch)], share_inputs=True)
+                request, pixels = self._free.popleft(), np.ascontiguousarray(batch)
+                running.append((request, pixels))
+                # takes half the time of handing the pixels to `start_async`
+                request.set_input_tensor(ov.Tensor(pixels, shared_memory=True))
+                request.start_async()
             while running:
                 yield from self._finish(running)
         except RuntimeError as error:
             raise TierocrError("internal", f"OpenVINO inference failed: {error}") from error
         finally:  # also where the caller stops asking, or a batch failed
-            for request in running:
+            for request, _ in running:
                 _settle(request)
-            self._free.extend(running)
+                self._free.append(request)
 
-    def _finish(self, running: deque[Any]) -> Iterator[Output]:
+    def _finish(self, running: deque[tuple[Any, Pixels]]) -> Iterator[Output]:
         """What the request said that was started first; it is free when the next is asked for."""
-        request = running[0]
+        request, _ = running[0]
         request.wait()
-        values, *classes = (tensor.data for tensor in request.output_tensors)
-        yield Output(values=values, classes=classes[0] if classes else None)
-        self._free.append(running.popleft())
+        yield Output(
+            values=request.get_output_tensor(0).data,
+            classes=request.get_output_tensor(1).data if self._best else None,
+        )
+        self._free.append(running.popleft()[0])
 
     @property
     def _shape(self) -> tuple[int, ...]:
