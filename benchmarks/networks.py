@@ -2,11 +2,12 @@
 
     python -m benchmarks.networks [--pack edge-tiny] [--rounds 40]
 
-One batch of eight lines of 384 columns, as the product gives it to the engine (pixels in, the two
-best classes of each column out), for each set of kernels that this processor has: those without
-VNNI, those with VNNI but without bf16, and whatever there is. Each set in a process of its own, in
-which the precisions take turns. `layers` are the mean milliseconds of each kind of layer. Run it
-with nothing else on the machine.
+Batches of eight lines of 384 columns, pixels in, the two best classes of each column out, on an
+engine as the product opens it (a stream for each core). `calls`: in the calls that the product
+makes of such a batch; `batch`: in one call. For each set of kernels that this processor has: those
+without VNNI, those with VNNI but without bf16, and whatever there is. Each set in a process of its
+own, in which the precisions take turns. `layers` are the mean milliseconds of each kind of layer in
+one call of one core. Run it with nothing else on the machine.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,17 +36,24 @@ from benchmarks.machine import ROOT
 from benchmarks.options import conclude, parser_for
 from benchmarks.readers import OUR_PACKAGES
 from benchmarks.schema import Measure, Ratio, Verdict
-from tierocr.shared.engines import EngineOptions, open_engine, precisions_of
+from tierocr.shared.document import Pixels
+from tierocr.shared.engines import Engine, EngineOptions, precisions_of
 from tierocr.shared.engines.openvino import layer_seconds
 from tierocr.shared.engines.processor import ISA_VARIABLE, gated_kernels
 from tierocr.shared.models.manifest import Pack
 from tierocr.shared.models.store import find_pack
-from tierocr.shared.ocr.open import recogniser_network
+from tierocr.shared.ocr.open import open_recogniser, recogniser_network
+from tierocr.shared.ocr.recogniser import Recogniser
+from tierocr.shared.recognition import BatchRules, batches
 
-SHAPE = (8, 48, 384, 3)
+LINES, HEIGHT, WIDTH = 8, 48, 384
+BATCHES = 8
+"""One after the other in each round, so that beginning and end of a run count little."""
+
 NATIVE = "native"
+CALLS, BATCH = "calls", "batch"
 VNNI = "AVX512_CORE_VNNI"
-WHAT = "Milliseconds of the recogniser on one batch of 8 x 48 x 384, by kernels and precision"
+WHAT = "Seconds of the recogniser for a batch of 8 x 48 x 384, by kernels and precision"
 
 BARS = {(VNNI, "f32"): 1.8, (NATIVE, "bf16"): 1.2}
 """(kernels, precision) -> how many times as fast INT8 should be."""
@@ -54,22 +64,42 @@ def measure_here(pack: Pack, rounds: int) -> dict[str, Any]:
     those for older processors have no bf16.
     """
     network = recogniser_network(pack.manifest.recogniser.facts(pack.charset()))
-    batch = np.random.default_rng(1).integers(0, 256, SHAPE, dtype=np.uint8)
-    runs: list[Variant] = []
-    layers: dict[str, dict[str, float]] = {}
+    shape = (LINES, HEIGHT, WIDTH, 3)
+    batch = np.random.default_rng(1).integers(0, 256, shape, dtype=np.uint8)
     able = precisions_of("openvino") - ({"bf16"} if ISA_VARIABLE in os.environ else set())
+    recognisers: dict[str, Recogniser] = {}
+    layers: dict[str, dict[str, float]] = {}
     for precision in (p for p in ("f32", "bf16", "int8") if p in able):
+        options = EngineOptions(precision=precision)
+        recognisers[precision] = open_recogniser(pack, "openvino", options)
         model = pack.artefact("recogniser", "openvino", precision)
-        options = EngineOptions(precision=precision, streams=1)
-        engine = open_engine("openvino", model, network, options)
+        calls = _calls(batch, recognisers[precision].rules)
+        layers[precision] = layer_seconds(model, network, replace(options, threads=1), calls[0])
+    seconds = {}
+    for case, rules in ((CALLS, BatchRules()), (BATCH, BatchRules(max_columns=LINES * WIDTH))):
+        runs = [
+            Variant(name=precision, run=_run(recogniser.engine, _calls(batch, rules)))
+            for precision, recogniser in recognisers.items()
+        ]
+        seconds[case] = interleave(runs, rounds=rounds, warm_up=3)
+    return {"seconds": seconds, "layers": layers}
 
-        def run(engine: Any = engine) -> None:
-            for _ in engine.run([batch]):
-                pass
 
-        runs.append(Variant(name=precision, run=run))
-        layers[precision] = layer_seconds(model, network, options, batch)
-    return {"seconds": interleave(runs, rounds=rounds, warm_up=5), "layers": layers}
+def _calls(batch: Pixels, rules: BatchRules) -> list[Pixels]:
+    """What the product makes of a batch."""
+    return [batch[group] for group in batches([batch.shape[2]] * len(batch), rules)]
+
+
+def _run(engine: Engine, calls: Sequence[Pixels]) -> Callable[[], float]:
+    """Seconds for one batch, of several."""
+
+    def run() -> float:
+        before = time.perf_counter()
+        for _ in engine.run(call for _ in range(BATCHES) for call in calls):
+            pass
+        return (time.perf_counter() - before) / BATCHES
+
+    return run
 
 
 def measure_with(kernels: str, arguments: Sequence[str]) -> dict[str, Any]:
@@ -100,12 +130,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     for kernels in (*gated_kernels()[0], NATIVE):
         found = measure_with(kernels, ["--pack", options.pack, "--rounds", str(options.rounds)])
         measures += _measures(kernels, found)
-        for precision in found["seconds"]:
-            if precision != "int8":
-                gain = ratio(precision, "int8", kernels, found["seconds"])
+        for case, seconds in found["seconds"].items():
+            for precision in (name for name in seconds if name != "int8"):
+                gain = ratio(precision, "int8", f"{kernels}: {case}", seconds)
                 ratios.append(gain)
-                verdicts += _judged(kernels, precision, gain["median"])
-                print(f"{kernels:18s} int8 is {gain['median']:.2f} times as fast as {precision}")
+                verdicts += _judged(kernels, case, precision, gain["median"])
+                text = f"{kernels:18s} {case}: int8 is {gain['median']:.2f} times as fast"
+                print(f"{text} as {precision}")
     names = dict.fromkeys(measure["variant"] for measure in measures)
     result = build_result(
         "networks",
@@ -121,14 +152,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _measures(kernels: str, found: dict[str, Any]) -> list[Measure]:
     measures = []
-    for precision, seconds in found["seconds"].items():
-        measures.append(timing(precision, kernels, seconds))
-        layers = {kind: round(1000 * t, 3) for kind, t in found["layers"][precision].items()}
+    for case, samples in found["seconds"].items():
+        for precision, seconds in samples.items():
+            measures.append(timing(precision, f"{kernels}: {case}", seconds))
+    for precision, spent in found["layers"].items():
+        layers = {kind: round(1000 * t, 3) for kind, t in spent.items()}
         measures.append(Measure(variant=precision, case=f"{kernels}: layers", values=layers))
     return measures
 
 
-def _judged(kernels: str, precision: str, gain: float) -> list[Verdict]:
+def _judged(kernels: str, case: str, precision: str, gain: float) -> list[Verdict]:
     if (kernels, precision) not in BARS:
         return []
     limit = BARS[kernels, precision]
@@ -137,7 +170,7 @@ def _judged(kernels: str, precision: str, gain: float) -> list[Verdict]:
             bar="INT8 times as fast at least",
             variant="int8",
             peer=precision,
-            case=kernels,
+            case=f"{kernels}: {case}",
             value=gain,
             limit=limit,
             passed=gain >= limit,

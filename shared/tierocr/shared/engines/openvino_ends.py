@@ -16,8 +16,8 @@ from openvino.preprocess import PrePostProcessor
 
 from tierocr.shared.engines import NetworkFacts
 
-GROUPS = 64
-"""Of classes, among which the best are looked for."""
+GROUPS = 108
+"""Of classes, among which the best are looked for; the fastest of 64 to 432 for 6,906 classes."""
 
 PARTS = 2
 """Of the columns at most, each taken from features to classes before the next: its scores stay in
