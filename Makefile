@@ -29,8 +29,8 @@ soak:           ## endurance runs at full size; their figures are kept under ben
 	$(BIN)/python -m benchmarks.cloud_soak
 
 bench:          ## every benchmark, nothing else running; needs TIEROCR_DATA, and PEERS with the peers' environments
-	for name in accuracy quantised tiering robustness networks speed steps serving overload landing; do \
-		case $$name in accuracy|robustness|speed|serving) peers="--peers $(PEERS)";; *) peers=;; esac; \
+	for name in accuracy quantised tiering robustness networks speed "speed --vnni" steps serving overload landing; do \
+		case $$name in accuracy|robustness|speed*|serving) peers="--peers $(PEERS)";; *) peers=;; esac; \
 		$(BIN)/python -m benchmarks.$$name $$peers || missed="$$missed $$name"; \
 	done; \
 	[ -z "$$missed" ] || { echo "bars missed:$$missed"; exit 1; }

@@ -35,6 +35,7 @@ TABLES: Mapping[str, Render] = {
     "quantised": quantised_tables,
     "serving": serving_tables,
     "speed": speed_tables,
+    "speed_vnni": speed_tables,
     "tiering": tiering_tables,
 }
 """Result name -> its tables."""

@@ -1,11 +1,14 @@
 """How fast whole pages are read, against the peers: many pages, one page, and a cold start.
 
-    python -m benchmarks.speed --data DIR --peers ENVIRONMENTS [--pages 12] [--rounds 3]
+    python -m benchmarks.speed --data DIR --peers ENVIRONMENTS [--pages 12] [--rounds 3] [--vnni]
 
 `many`: seconds for the first pages of a set in one go, files already loaded, ours with pages in
 flight as `tierocr read` has them. `one`: each of these pages by itself. `start`: a fresh process
 from its start to the text of one page, ours with compiled networks kept from an earlier start.
-Variants take turns; ratios are within pairs. Run it with nothing else on the machine.
+Variants take turns; ratios are within pairs. The machine is tuned first, as `tierocr doctor --tune`
+does. `--vnni`: ours and the peers as on a processor with VNNI and without bf16, which is what INT8
+is for (oneDNN's kernels; those of ONNX Runtime do not listen); kept as `speed_vnni`. Run it with
+nothing else on the machine.
 """
 
 from __future__ import annotations
@@ -38,10 +41,13 @@ from benchmarks.schema import Measure, Ratio, Verdict
 from tierocr.edge.inputs import Input
 from tierocr.edge.reading import read_inputs
 from tierocr.edge.tiering import TieredReader
+from tierocr.shared.engines.processor import ISA_VARIABLE, processor
 from tierocr.shared.images import Limits
+from tierocr.shared.models.store import find_pack
 from tierocr.shared.ocr.reader import Reader
-from tierocr.shared.ocr.tune import open_tuned
+from tierocr.shared.ocr.tune import open_tuned, tune
 from tierocr.shared.reading import read_file
+from tierocr.shared.tuning import VNNI
 
 SETS = ("funsd_test", "sroie_train", "xfund_zh_val")
 OURS = "edge-tiny"
@@ -196,43 +202,53 @@ def _bar(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command."""
-    parser = parser_for("speed", __doc__)
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    vnni = "--vnni" in arguments
+    if vnni and os.environ.get(ISA_VARIABLE) != VNNI:  # read when a process first compiles
+        command = [sys.executable, "-m", "benchmarks.speed", *arguments]
+        return subprocess.call(command, env={**os.environ, ISA_VARIABLE: VNNI})
+    name = "speed_vnni" if vnni else "speed"
+    parser = parser_for(name, __doc__)
+    parser.add_argument("--vnni", action="store_true", help="no bf16 and no AMX")
     parser.add_argument("--peers", type=Path, required=True, help="the peers' environments")
     parser.add_argument("--pages", type=int, default=12, help="of each set")
     parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args(argv)
+    options = parser.parse_args(arguments)
     folders = set_folders(options.data, SETS)
     pages = {folder.name: image_paths(folder)[: options.pages] for folder in folders}
+    if vnni and not processor().supports(VNNI):
+        raise ValueError(f"{processor().name} has no VNNI")
+    tune(find_pack(OURS), "openvino", note=lambda _: None)
     start = begin(OUR_PACKAGES)
     # first: a process begins with the peak memory of the one that it was forked from
     parts = [measure_start(pages[SETS[0]][0], options.peers, max(5, options.rounds))]
     reader = open_tuned(OURS)
     commands = {
-        name: [
+        peer: [
             str(interpreter(options.peers, package)),
             "-m",
             f"benchmarks.peers.{module}",
-            *arguments,
+            *chosen,
             "--serve",
         ]
-        for name, (package, (module, *arguments), _) in PEERS.items()
+        for peer, (package, (module, *chosen), _) in PEERS.items()
     }
-    peers = {name: PeerProcess(command) for name, command in commands.items()}
+    peers = {peer: PeerProcess(command) for peer, command in commands.items()}
     try:
         parts.append(measure_many(reader, peers, pages, options.rounds))
         parts.append(measure_one(reader, peers, pages, options.rounds))
     finally:
-        for peer in peers.values():
-            peer.__exit__(None, None, None)
+        for process in peers.values():
+            process.__exit__(None, None, None)
     ours = {"precision": reader.info.precision, "runtime": reader.info.runtime}
     variants = [variant_record(OURS, start, versions={}, parameters=ours)]
     variants += [
-        variant_record(name, start, versions=pins(package), parameters={})
-        for name, (package, _, _) in PEERS.items()
+        variant_record(peer, start, versions=pins(package), parameters={})
+        for peer, (package, _, _) in PEERS.items()
     ]
     result = build_result(
-        "speed",
-        WHAT,
+        name,
+        f"{WHAT}, without bf16 and AMX" if vnni else WHAT,
         start=start,
         variants=variants,
         measures=[m for part in parts for m in part.measures],
