@@ -134,6 +134,16 @@ def test_a_broken_artefact_is_refused_and_its_layer_named(
     assert POINTWISE in layers[0] and "100 %" in layers[0]
 
 
+def test_a_layer_to_keep_that_there_is_not_is_named(
+    tmp_path: Path, recipe: Recipe, small: Pack
+) -> None:
+    with pytest.raises(TierocrError) as caught:
+        build(small, tmp_path / "out", replace(recipe, keep=(POINTWISE, "Conv.99")))
+    assert caught.value.code == "bad_request"
+    assert "Conv.99" in caught.value.message.split(";")[0] and POINTWISE in caught.value.message
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_folder_that_exists_is_left_alone(tmp_path: Path, recipe: Recipe, small: Pack) -> None:
     with pytest.raises(TierocrError) as caught:
         build(small, tmp_path, recipe)

@@ -17,6 +17,7 @@ from typing import Any
 from tierocr.cloud.forge.quantise import calibration
 from tierocr.cloud.forge.quantise.artefacts import (
     Made,
+    fp32_file,
     layers_for_tensorrt,
     make_for_openvino,
     make_for_tensorrt,
@@ -24,6 +25,7 @@ from tierocr.cloud.forge.quantise.artefacts import (
 from tierocr.cloud.forge.quantise.calibration import Source
 from tierocr.cloud.forge.quantise.checking import Checked, check
 from tierocr.cloud.forge.quantise.material import Material, Wanted
+from tierocr.cloud.forge.quantise.openvino_int8 import quantised_layers, to_openvino
 from tierocr.cloud.forge.quantise.qdq import TARGETS
 from tierocr.shared.document import Floats
 from tierocr.shared.engines.processor import gated_kernels, processor
@@ -47,7 +49,7 @@ Note = Callable[[str], None]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
     """What to build from what. `targets`: releases of TensorRT, keys of `qdq.TARGETS`. `keep`:
-    layers that stay in floating point for OpenVINO. `how`: the command, for the record.
+    layers that stay in floating point. `how`: the command, for the record.
     """
 
     networks: Sequence[Network] = NETWORKS
@@ -72,10 +74,12 @@ def build(pack: Pack, target: Path, recipe: Recipe, note: Note = lambda _: None)
     place of those of the same kind that it has.
 
     Raises TierocrError: `output_failed` when `target` exists or cannot be written, `model_invalid`
-    for a damaged pack, and what the calibration source raises.
+    for a damaged pack, `bad_request` for a layer to keep that there is not, and what the
+    calibration source raises.
     """
     if target.exists():
         raise TierocrError("output_failed", f"{target} exists already")
+    _require_layers(pack, recipe)
     try:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".build-") as scratch:
             folder, aside = Path(scratch) / "pack", Path(scratch) / "aside"
@@ -93,6 +97,24 @@ def build(pack: Pack, target: Path, recipe: Recipe, note: Note = lambda _: None)
     except OSError as error:
         raise TierocrError("output_failed", f"cannot write {target}: {error}") from error
     return Built(folder=target, checked=checked)
+
+
+def _require_layers(pack: Pack, recipe: Recipe) -> None:
+    """That every layer to keep would be quantised otherwise."""
+    if not recipe.keep:
+        return
+    known = {
+        layer
+        for network in recipe.networks
+        for layer in quantised_layers(to_openvino(fp32_file(pack, network)))
+    }
+    unknown = [layer for layer in recipe.keep if layer not in known]
+    if unknown:
+        raise TierocrError(
+            "bad_request",
+            f"no layer {unknown[0]} would be quantised; those that would: "
+            f"{', '.join(sorted(known))}",
+        )
 
 
 def _artefacts(pack: Pack, recipe: Recipe, folder: Path, note: Note) -> Iterator[Made]:

@@ -59,6 +59,10 @@ def build(
     lines: Lines = GENERATED_LINES,
     pages: Pages = 400,
     evaluate: Evaluate = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="A layer that stays in floating point; may be repeated."),
+    ] = None,
     partly: Partly = False,
 ) -> None:
     """Quantise a pack: INT8 artefacts that pass the accuracy gate. Works offline."""
@@ -73,9 +77,12 @@ def build(
         runtimes=building.RUNTIMES if target == "all" else (target,),
         targets=tuple(TARGETS) if release == "all" else (release,),
         source=Source(seed=seed, folder=calibrate),
+        keep=tuple(keep or ()),
         wanted=_wanted(seed, lines, pages, evaluate),
         how=f"tierocr models build {pack} OUT --target {target} --release {release} "
         f"--network {network} --seed {seed} --lines {lines}"
+        + ("" if network == "recogniser" else f" --pages {pages}")
+        + "".join(f" --keep {layer}" for layer in keep or ())
         + "".join(f" --evaluate {folder.name}" for folder in evaluate or ()),
     )
     with _progress() as note:
