@@ -11,6 +11,7 @@ from tests.fakes.packs import manifest
 from tierocr.shared.models.manifest import Manifest, Network
 from tierocr.shared.tuning import (
     CLEARLY,
+    NETWORKS,
     Candidate,
     Identity,
     Tuning,
@@ -79,10 +80,12 @@ def test_untuned_runs_fp32(kernels: str | None) -> None:
     assert "doctor --tune" in choice.why
 
 
-def test_untuned_with_vnni_runs_an_int8_recogniser_that_passed() -> None:
-    assert choose(None, BOTH, "AVX512_CORE_VNNI").recogniser == "int8"
-    without: dict[Network, list[str]] = {**BOTH, "recogniser": ["f32"]}
-    assert choose(None, without, "AVX512_CORE_VNNI").recogniser == "f32"
+@pytest.mark.parametrize("network", ["detector", "recogniser"])
+def test_untuned_with_vnni_runs_what_passed_in_int8(network: Network) -> None:
+    passed: dict[Network, list[str]] = {n: ["f32", "int8"] for n in NETWORKS}
+    assert getattr(choose(None, passed, "AVX512_CORE_VNNI"), network) == "int8"
+    without: dict[Network, list[str]] = {**passed, network: ["f32"]}
+    assert getattr(choose(None, without, "AVX512_CORE_VNNI"), network) == "f32"
 
 
 def test_a_pack_without_fp32_runs_what_it_has() -> None:

@@ -86,15 +86,18 @@ def candidates(
 def choose(
     tuning: Tuning | None, allowed: Mapping[Network, list[str]], kernels: str | None
 ) -> Choice:
-    """The fastest of what was measured. Untuned FP32, which is right everywhere; but an INT8
-    recogniser where the processor multiplies bytes in one step (VNNI), as it is faster on any such.
-    With AMX bf16 is faster still, and INT8 counts only where the gate ran AMX kernels too.
+    """The fastest of what was measured. Untuned FP32, which is right everywhere; but INT8 where the
+    processor multiplies bytes in one step (VNNI), as it is faster on any such. With AMX bf16 is
+    faster still, and INT8 counts only where the gate ran AMX kernels too.
     """
     if tuning is None:
-        steps = INT8 in allowed["recogniser"] and kernels == VNNI
+        detector, recogniser = (
+            INT8 if INT8 in allowed[network] and kernels == VNNI else _float(allowed[network])
+            for network in NETWORKS
+        )
         return Choice(
-            detector=_float(allowed["detector"]),
-            recogniser=INT8 if steps else _float(allowed["recogniser"]),
+            detector=detector,
+            recogniser=recogniser,
             why="not tuned on this machine (tierocr doctor --tune)",
         )
     detector = _fastest(tuning, "detector", allowed)
