@@ -40,6 +40,8 @@ def network(folder: Path, head: str) -> Path:
         levels = ops.convert(ops.constant(np.round(weights.T / scale).astype(np.int8)), "f32")
         shifted = ops.subtract(levels, ops.constant(np.float32(1)))
         scores = ops.add(ops.matmul(features, ops.multiply(shifted, scale), False, True), bias)
+    elif head == "one bias for all":
+        scores = ops.add(ops.matmul(features, weights, False, False), np.float32(0.5))
     elif head == "no bias":
         scores = ops.matmul(features, weights, False, False)
     elif head == "weights from the input":
@@ -53,7 +55,10 @@ def network(folder: Path, head: str) -> Path:
     return file
 
 
-HEADS = ["plain", "turned, bias first", "levels", "no bias", "weights from the input"]
+HEADS = [
+    *("plain", "turned, bias first", "levels"),
+    *("one bias for all", "no bias", "weights from the input"),
+]
 
 
 @pytest.mark.parametrize("head", HEADS)

@@ -108,6 +108,8 @@ def _linear_head(scores: ov.Output, classes: int) -> tuple[ov.Output, Scoring] |
     product, bias = (_passed(value) for value in add.input_values())
     if product.get_type_name() != "MatMul" or bias.get_type_name() != "Constant":
         return None
+    if bias.get_data().size != classes:
+        return None
     features, weights = product.input_values()
     turned = product.get_attributes()["transpose_b"]
     wide = _widened(weights.get_node(), -2 if turned else -1, classes)
