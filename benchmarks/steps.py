@@ -53,11 +53,15 @@ def make_reader(
     kept_shapes: int = DETECTOR_SHAPES,
     streams: int | None = None,
     max_batch: int = 8,
+    in_parts: bool = True,
 ) -> Reader:
-    """`edge-tiny` with some of the steps undone. `precision`: the recogniser's."""
+    """`edge-tiny` with some of the steps undone. `precision`: the recogniser's. `in_parts`: whether
+    the classes of a line are found a part of its columns at a time.
+    """
     pack = find_pack("edge-tiny")
     detection = pack.manifest.detector.facts()
     recognition = pack.manifest.recogniser.facts(pack.charset())
+    network = recogniser_network(recognition)
     options = EngineOptions()
     detector = open_engine(
         "openvino",
@@ -68,7 +72,7 @@ def make_reader(
     recogniser = open_engine(
         "openvino",
         pack.artefact("recogniser", "openvino", precision),
-        recogniser_network(recognition),
+        network if in_parts else replace(network, columns=1),
         replace(options, precision=precision, streams=cpu_quota() if streams is None else streams),
     )
     return Reader(
@@ -87,6 +91,7 @@ def variants(pages: Pages) -> list[Variant]:
         "detector shapes kept compiled": (make_reader(kept_shapes=1), side_by_side),
         "batches in streams": (make_reader(streams=1), side_by_side),
         "crops in batches": (make_reader(max_batch=1), side_by_side),
+        "columns in parts": (make_reader(in_parts=False), side_by_side),
     }
     return [
         Variant(name=ALL, run=_run(side_by_side, whole, pages)),
