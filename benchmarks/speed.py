@@ -43,9 +43,8 @@ from tierocr.edge.reading import read_inputs
 from tierocr.edge.tiering import TieredReader
 from tierocr.shared.engines.processor import ISA_VARIABLE, processor
 from tierocr.shared.images import Limits
-from tierocr.shared.models.store import find_pack
 from tierocr.shared.ocr.reader import Reader
-from tierocr.shared.ocr.tune import open_tuned, tune
+from tierocr.shared.ocr.tune import open_tuned
 from tierocr.shared.reading import read_file
 from tierocr.shared.tuning import VNNI
 
@@ -56,6 +55,8 @@ PEERS = {
     "faster-paddle-tiny": ("faster-paddle", ("run_faster_paddle", "--model", "tiny"), 2.0),
 }
 """Peer -> its package, its module with options, and how many times as fast ours should be."""
+
+TIEROCR = (sys.executable, "-c", "from tierocr.shared.cli import main; main()")
 
 START_SECONDS, START_BYTES = 1.5, 350e6
 WHAT = "Seconds to read whole pages: many at once, one by one, and from a cold start"
@@ -90,7 +91,7 @@ def measure_one(reader: Reader, peers: Peers, pages: dict[str, list[Path]], roun
 
 def measure_start(page: Path, environments: Path, rounds: int) -> Found:
     """A fresh process each time, ours once before the first that counts."""
-    ours = [sys.executable, "-c", "from tierocr.shared.cli import main; main()", "read", str(page)]
+    ours = [*TIEROCR, "read", str(page)]
     package, (module, *options), _ = PEERS["rapidocr"]
     peer = [str(interpreter(environments, package)), "-m", f"benchmarks.peers.{module}"]
     memory: dict[str, list[float]] = {}
@@ -218,7 +219,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     pages = {folder.name: image_paths(folder)[: options.pages] for folder in folders}
     if vnni and not processor().supports(VNNI):
         raise ValueError(f"{processor().name} has no VNNI")
-    tune(find_pack(OURS), "openvino", note=lambda _: None)
+    # in a process of its own: ours is to be as small as it can be when it starts others
+    subprocess.run([*TIEROCR, "doctor", "--tune"], check=True, stdout=subprocess.DEVNULL)
     start = begin(OUR_PACKAGES)
     # first: a process begins with the peak memory of the one that it was forked from
     parts = [measure_start(pages[SETS[0]][0], options.peers, max(5, options.rounds))]

@@ -45,7 +45,7 @@ class OpenVINOEngine:
         self.precision = options.precision
         self.runtime = f"openvino {ov.__version__.split('-')[0]} {options.device}"
         try:
-            self._network = extended(self._core.read_model(str(model)), network)
+            self._network = extended(self._core.read_model(str(model)), network, options.precision)
             if not options.kept_shapes:
                 self._use((), self._network)
         except RuntimeError as error:
@@ -162,7 +162,7 @@ def layer_seconds(
     """Mean seconds that one run on `batch` spends in each kind of layer and the kernel that runs
     it, "Convolution brgconv_avx512_1x1_I8", for people who look for what to make faster.
     """
-    whole = extended(_core().read_model(str(model)), network)
+    whole = extended(_core().read_model(str(model)), network, options.precision)
     config = {**_config(options), "NUM_STREAMS": 1, "PERF_COUNT": True}
     request = _compile(whole, options.device, config).create_infer_request()
     _once(request, batch)

@@ -19,18 +19,18 @@ from tierocr.shared.engines import NetworkFacts
 GROUPS = 108
 """Of classes, among which the best are looked for; the fastest of 64 to 432 for 6,906 classes."""
 
-PARTS = 2
+PARTS, PARTS_IN_HALF = 4, 2
 """Of the columns at most, each taken from features to classes before the next: its scores stay in
-the processor's cache, and only one part's take memory.
+the processor's cache, and only one part's take memory. In 16 bits few columns at a time are slow.
 """
 
 _NEVER = np.float32(-1e9)
 """The score of a class that is there to fill a group."""
 
 
-def extended(model: ov.Model, network: NetworkFacts) -> ov.Model:
+def extended(model: ov.Model, network: NetworkFacts, precision: str) -> ov.Model:
     """The model from (N, H, W, 3) uint8 pixels to the `network.best` best classes, or to its own
-    output where none are asked for.
+    output where none are asked for. `precision`: what it will compute in.
     """
     steps = PrePostProcessor(model)
     steps.input().tensor().set_element_type(ov.Type.u8).set_layout(ov.Layout("NHWC"))
@@ -42,7 +42,8 @@ def extended(model: ov.Model, network: NetworkFacts) -> ov.Model:
     if not network.best:
         return model
     output = model.output(0).get_node().input_value(0)
-    values, classes = _best(output, network.best, gcd(PARTS, network.columns))
+    most = PARTS_IN_HALF if precision in ("bf16", "f16") else PARTS
+    values, classes = _best(output, network.best, gcd(most, network.columns))
     return ov.Model([values, classes], model.get_parameters(), model.get_name())
 
 
