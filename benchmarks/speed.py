@@ -6,9 +6,9 @@
 flight as `tierocr read` has them. `one`: each of these pages by itself. `start`: a fresh process
 from its start to the text of one page, ours with compiled networks kept from an earlier start.
 Variants take turns; ratios are within pairs. The machine is tuned first, as `tierocr doctor --tune`
-does. `--vnni`: ours and the peers as on a processor with VNNI and without bf16, which is what INT8
-is for (oneDNN's kernels; those of ONNX Runtime do not listen); kept as `speed_vnni`. Run it with
-nothing else on the machine.
+does. `--vnni`: ours as on a processor with VNNI and without bf16, which is what INT8 is for (the
+peers' ONNX Runtime uses what there is); kept as `speed_vnni`. Run it with nothing else on the
+machine.
 """
 
 from __future__ import annotations
