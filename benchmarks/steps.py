@@ -4,7 +4,8 @@
 
 The same pages of each set, files already loaded, `edge-tiny` with its recogniser in INT8 and its
 detector in FP32; variants take turns. A ratio of 1.2 for a step means that reading takes 1.2 times
-as long without it. Run it with nothing else on the machine.
+as long without it. On a processor with AMX, where INT8 is not what runs, hold it to VNNI:
+ONEDNN_MAX_CPU_ISA=AVX512_CORE_VNNI. Run it with nothing else on the machine.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from benchmarks.schema import Measure, Ratio
 from tierocr.edge.tiering import TieredReader
 from tierocr.shared.document import EngineInfo
 from tierocr.shared.engines import EngineOptions, open_engine
+from tierocr.shared.engines.processor import running_kernels
 from tierocr.shared.engines.threads import cpu_quota
 from tierocr.shared.models.store import find_pack
 from tierocr.shared.ocr.detector import Detector
@@ -145,12 +147,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         ratios += [ratio(v.name, ALL, folder.name, samples) for v in compared[1:]]
     for found in ratios:
         print(f"{found['case']:14s} {found['of']:40s} {found['median']:.2f}")
+    kernels = {"kernels": running_kernels() or "unknown"}
     names = dict.fromkeys(measure["variant"] for measure in measures)
     result = build_result(
         "steps",
         WHAT,
         start=start,
-        variants=[variant_record(n, start, versions={}, parameters={}) for n in names],
+        variants=[variant_record(n, start, versions={}, parameters=kernels) for n in names],
         measures=measures,
         ratios=ratios,
     )
