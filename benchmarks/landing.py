@@ -28,7 +28,7 @@ import yaml
 from benchmarks.harness import begin, build_result, ratio, timing, variant_record
 from benchmarks.machine import ROOT
 from benchmarks.options import conclude, parser_for
-from benchmarks.readers import OUR_PACKAGES
+from benchmarks.readers import OUR_PACKAGES, TIEROCR
 from benchmarks.schema import Measure, Verdict
 from benchmarks.soak import mixed_pages
 from benchmarks.stats import quartiles
@@ -145,11 +145,10 @@ def agent_process(root: Path, pack: str, stable: float) -> Iterator[Agent]:
         port = nobody.getsockname()[1]
         config = root / "edge.yaml"
         config.write_text(yaml.safe_dump(settings_of(root, pack, stable, port)), encoding="utf-8")
-        command = [sys.executable, "-c", "from tierocr.shared.cli import main; main()"]
         clean = {k: v for k, v in os.environ.items() if not _sets_the_agent(k)}
         with log.open("wb") as file:
             process = subprocess.Popen(
-                [*command, "edge", "--config", str(config)], env=clean, stdout=file, stderr=file
+                [*TIEROCR, "edge", "--config", str(config)], env=clean, stdout=file, stderr=file
             )
         try:
             began = time.monotonic()

@@ -45,6 +45,7 @@ from tierocr.shared.models.store import find_pack
 from tierocr.shared.ocr.open import open_recogniser, recogniser_network
 from tierocr.shared.ocr.recogniser import Recogniser
 from tierocr.shared.recognition import BatchRules, batches
+from tierocr.shared.tuning import VNNI
 
 LINES, HEIGHT, WIDTH = 8, 48, 384
 BATCHES = 8
@@ -52,7 +53,9 @@ BATCHES = 8
 
 NATIVE = "native"
 CALLS, BATCH = "calls", "batch"
-VNNI = "AVX512_CORE_VNNI"
+RULES = {CALLS: BatchRules(), BATCH: BatchRules(max_columns=LINES * WIDTH)}
+"""What may go into one call: as the product has it, and everything."""
+
 WHAT = "Seconds of the recogniser for a batch of 8 x 48 x 384, by kernels and precision"
 
 BARS = {(VNNI, "f32"): 1.8, (NATIVE, "bf16"): 1.2}
@@ -73,10 +76,10 @@ def measure_here(pack: Pack, rounds: int) -> dict[str, Any]:
         options = EngineOptions(precision=precision)
         recognisers[precision] = open_recogniser(pack, "openvino", options)
         model = pack.artefact("recogniser", "openvino", precision)
-        calls = _calls(batch, recognisers[precision].rules)
-        layers[precision] = layer_seconds(model, network, replace(options, threads=1), calls[0])
+        call = _calls(batch, RULES[CALLS])[0]
+        layers[precision] = layer_seconds(model, network, replace(options, threads=1), call)
     seconds = {}
-    for case, rules in ((CALLS, BatchRules()), (BATCH, BatchRules(max_columns=LINES * WIDTH))):
+    for case, rules in RULES.items():
         runs = [
             Variant(name=precision, run=_run(recogniser.engine, _calls(batch, rules)))
             for precision, recogniser in recognisers.items()

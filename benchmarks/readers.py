@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from benchmarks.peers.predictions import TIMINGS, image_paths, store_predictions
 
 OUR_PACKAGES = ("tierocr", "numpy", "opencv-python-headless", "openvino", "onnxruntime")
 OURS = ("edge-tiny", "cloud-small")
+TIEROCR = (sys.executable, "-c", "from tierocr.shared.cli import main; main()")
+"""The command `tierocr`, in a process of this interpreter."""
 
 Run = Callable[[Sequence[str]], None]
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from benchmarks.harness import begin, build_result, variant_record
 from benchmarks.options import conclude, parser_for, set_folders
-from benchmarks.readers import OUR_PACKAGES, make_reader
+from benchmarks.readers import OUR_PACKAGES, TIEROCR, make_reader
 from benchmarks.schema import Measure, Verdict
 from benchmarks.score import normalise
 
@@ -57,8 +57,7 @@ class Ran:
 
 def run_read(files: Iterable[Path], out: Path) -> Ran:
     """`tierocr read FILES -f json -o OUT` in a process of its own."""
-    command = [sys.executable, "-c", "from tierocr.shared.cli import main; main()", "read"]
-    command += [*map(str, files), "-f", "json", "-o", str(out)]
+    command = [*TIEROCR, "read", *map(str, files), "-f", "json", "-o", str(out)]
     started = time.perf_counter()
     with tempfile.TemporaryFile() as said:
         pid = os.posix_spawn(

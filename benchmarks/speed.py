@@ -36,7 +36,7 @@ from benchmarks.options import conclude, parser_for, set_folders
 from benchmarks.peers.environments import interpreter, pins
 from benchmarks.peers.predictions import image_paths
 from benchmarks.peers.process import PeerProcess
-from benchmarks.readers import OUR_PACKAGES
+from benchmarks.readers import OUR_PACKAGES, TIEROCR
 from benchmarks.schema import Measure, Ratio, Verdict
 from tierocr.edge.inputs import Input
 from tierocr.edge.reading import read_inputs
@@ -55,8 +55,6 @@ PEERS = {
     "faster-paddle-tiny": ("faster-paddle", ("run_faster_paddle", "--model", "tiny"), 2.0),
 }
 """Peer -> its package, its module with options, and how many times as fast ours should be."""
-
-TIEROCR = (sys.executable, "-c", "from tierocr.shared.cli import main; main()")
 
 START_SECONDS, START_BYTES = 1.5, 350e6
 WHAT = "Seconds to read whole pages: many at once, one by one, and from a cold start"

@@ -33,8 +33,7 @@ class OpenVINOEngine:
         """Compile `model` (ONNX or IR). Raises TierocrError `device_unavailable`, for a precision
         as for a device, or `model_invalid`.
         """
-        self._core = _core()
-        _require_device(self._core, options.device)
+        _require_device(options.device)
         _require_precision(options)
         self._options = options
         self._best = network.best > 0
@@ -45,7 +44,7 @@ class OpenVINOEngine:
         self.precision = options.precision
         self.runtime = f"openvino {ov.__version__.split('-')[0]} {options.device}"
         try:
-            self._network = extended(self._core.read_model(str(model)), network, options.precision)
+            self._network = extended(_core().read_model(str(model)), network, options.precision)
             if not options.kept_shapes:
                 self._use((), self._network)
         except RuntimeError as error:
@@ -213,8 +212,8 @@ def _require_precision(options: EngineOptions) -> None:
         )
 
 
-def _require_device(core: ov.Core, device: str) -> None:
-    known = core.available_devices
+def _require_device(device: str) -> None:
+    known = devices()
     if device.split(".")[0].split(":")[0] not in {d.split(".")[0] for d in known}:
         raise TierocrError(
             "device_unavailable",
