@@ -374,6 +374,17 @@ async def test_while_one_page_is_recognised_the_next_is_detected() -> None:
     assert [p.lines[0].text for p in done.document.pages] == ["ab", "cd"]
 
 
+async def test_two_pages_are_recognised_at_the_same_time() -> None:
+    both = threading.Barrier(2)
+
+    def wait_for_the_other() -> None:
+        both.wait(5)
+
+    reader = rows_reader(wait_for_the_other)
+    (done,) = await read([tiff([page("as"), page("cs")])], reader=reader)  # certain: one call each
+    assert [p.lines[0].text for p in done.document.pages] == ["as", "cs"]
+
+
 async def test_many_files_of_many_pages_at_once_all_arrive() -> None:
     files = [tiff([page(f"{'abcd'[f]}" * (k + 1)) for k in range(5)]) for f in range(4)]
     found = await asyncio.wait_for(read(files), 60)

@@ -1,5 +1,5 @@
 """Networks that are nastier than real ones: slow, failing on certain crops, overwriting their
-output, and unforgiving when two threads come at once.
+output, and unforgiving when two threads come at once that should not.
 """
 
 from __future__ import annotations
@@ -43,6 +43,16 @@ class OneAtATime:
         self.lock.release()
 
 
+class ManyAtATime(OneAtATime):
+    """Takes as many callers as come."""
+
+    def __enter__(self) -> None:
+        self.threads.add(threading.get_ident())
+
+    def __exit__(self, *args: object) -> None:
+        pass
+
+
 class PaintedReader:
     """Reads what `tests.fakes.painted` paints. `before` runs inside each call, e.g. to be slow."""
 
@@ -54,12 +64,12 @@ class PaintedReader:
     ) -> None:
         self.device, self.before = device or OneAtATime(), before
         self.batches: list[tuple[int, int]] = []
-        self._output: Floats = np.zeros((0, 0, 0), dtype=np.float32)
 
     def run(self, batches: Iterable[Pixels]) -> Iterator[Output]:
+        handed_out: Floats = np.zeros((0, 0, 0), dtype=np.float32)
         for batch in batches:
             with self.device:
-                self._output[:] = np.nan  # what was handed out before is no longer valid
+                handed_out[:] = np.nan  # no longer valid
                 count, _, width, _ = batch.shape
                 self.batches.append((count, width))
                 self.before()
@@ -67,7 +77,7 @@ class PaintedReader:
                 if ((level[:, HEIGHT // 2] == POISON_LEVEL).sum(axis=1) >= 8).any():
                     raise RuntimeError("the driver fell over")
                 output = best_of(self.answer(np.stack([_columns(row) for row in level])), 2)
-                self._output = output.values
+                handed_out = output.values
             yield output
 
     def answer(self, probabilities: Floats) -> Floats:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 from PIL import Image
 
-from tests.fakes.engines import DARK, FACTS, OneAtATime, PaintedReader
+from tests.fakes.engines import DARK, FACTS, ManyAtATime, OneAtATime, PaintedReader
 from tests.fakes.painted import HEIGHT, LETTERS, paint
 from tierocr.shared.detection import DetectorFacts
 from tierocr.shared.document import EngineInfo, Floats, Pixels
@@ -45,7 +45,7 @@ def tiff(pages: Sequence[Pixels]) -> bytes:
 
 def rows_reader(before: Callable[[], None] = lambda: None, kind: type[Reader] = Reader) -> Reader:
     """A whole reader; `before` runs before each call of the recogniser's network."""
-    network = _CertainOfS(OneAtATime(), before)
+    network = _CertainOfS(ManyAtATime(), before)
     info = EngineInfo(pack="painted", precision=network.precision, runtime=network.runtime)
     detector = Detector(_RowsFinder(OneAtATime()), DetectorFacts(unclip_ratio=0.0))
     return kind(detector, Recogniser(network, FACTS), info=info)

@@ -348,7 +348,7 @@ class Service:
 
 
 def _check(model: Model, worker: int) -> None:
-    """By one worker for all: a recogniser takes its callers one at a time."""
+    """By one worker for all: their recognisers may be used from any thread."""
     model.check()
 
 

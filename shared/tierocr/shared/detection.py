@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from tierocr.shared.document import Floats, Pixels, Quad, Region
 from tierocr.shared.geometry import (
@@ -138,11 +137,11 @@ def regions_of(probability: Floats, facts: DetectorFacts) -> list[Region]:
         if len(contour) < 3:
             continue
         corners = cv2.boxPoints(cv2.minAreaRect(contour))
-        quad = order_corners(corners)
+        quad = order_corners(corners.tolist())
         along, across = quad_size(quad)
         if min(along, across) < MIN_SIDE:
             continue
-        score = _mean_inside(probability, np.asarray(quad, dtype=np.float32))
+        score = _mean_inside(probability, quad)
         if score < facts.box_threshold:
             continue
         offset = along * across * facts.unclip_ratio / (2 * (along + across))
@@ -198,14 +197,20 @@ def _round_up(value: int, step: int) -> int:
     return (value + step - 1) // step * step
 
 
-def _mean_inside(probability: Floats, corners: NDArray[np.float32]) -> float:
-    """Mean probability inside a polygon given in map pixels."""
+def _mean_inside(probability: Floats, quad: Quad) -> float:
+    """Mean probability inside a quad given in map pixels."""
     height, width = probability.shape
-    x0, y0 = np.clip(np.floor(corners.min(axis=0)).astype(int), 0, (width - 1, height - 1))
-    x1, y1 = np.clip(np.ceil(corners.max(axis=0)).astype(int), 0, (width - 1, height - 1))
-    mask = np.zeros((y1 - y0 + 1, x1 - x0 + 1), dtype=np.uint8)
-    cv2.fillPoly(mask, [np.round(corners - (x0, y0)).astype(np.int32)], (1,))
-    return float(cv2.mean(probability[y0 : y1 + 1, x0 : x1 + 1], mask)[0])
+    x0, y0, x1, y1 = bounds(quad)
+    left, top = _within(math.floor(x0), width), _within(math.floor(y0), height)
+    right, bottom = _within(math.ceil(x1), width), _within(math.ceil(y1), height)
+    mask = np.zeros((bottom - top + 1, right - left + 1), dtype=np.uint8)
+    corners = np.asarray(quad, dtype=np.float32) - (left, top)
+    cv2.fillPoly(mask, [np.round(corners).astype(np.int32)], (1,))
+    return float(cv2.mean(probability[top : bottom + 1, left : right + 1], mask)[0])
+
+
+def _within(position: int, length: int) -> int:
+    return min(max(position, 0), length - 1)
 
 
 def _same_line(a: Region, b: Region) -> bool:

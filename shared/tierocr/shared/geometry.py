@@ -77,18 +77,19 @@ def order_corners(points: Iterable[Iterable[float]]) -> Quad:
     more than `COLUMN_ASPECT` times taller than wide: then it is read downwards and TL is the top
     right corner.
     """
-    p = np.asarray([tuple(q) for q in points], dtype=np.float64)
-    mid = p.mean(axis=0)
-    around = p[
-        np.argsort(np.arctan2(p[:, 1] - mid[1], p[:, 0] - mid[0]))
-    ]  # clockwise, as y runs down
-    sides = np.roll(around, -1, axis=0) - around
-    lengths = np.hypot(sides[:, 0], sides[:, 1])
-    flat = int(np.argmax(sides[:, 0] / np.maximum(lengths, 1e-9)))  # the one nearest to the x axis
+    corners = as_quad(points)
+    mid_x, mid_y = centre(corners)
+    # clockwise, as y runs down
+    around = sorted(corners, key=lambda p: math.atan2(p[1] - mid_y, p[0] - mid_x))
+    after = around[1:] + around[:1]
+    sides = [(bx - ax, by - ay) for (ax, ay), (bx, by) in zip(around, after, strict=True)]
+    lengths = [math.hypot(x, y) for x, y in sides]
+    # the one nearest to the x axis
+    flat = max(range(4), key=lambda i: sides[i][0] / max(lengths[i], 1e-9))
     along = (lengths[flat] + lengths[(flat + 2) % 4]) / 2
     across = (lengths[(flat + 1) % 4] + lengths[(flat + 3) % 4]) / 2
     start = flat + 1 if across > COLUMN_ASPECT * along else flat
-    return as_quad(np.roll(around, -start, axis=0))
+    return turn(as_quad(around), start)
 
 
 def turn(quad: Quad, quarter_turns: int) -> Quad:
@@ -99,13 +100,18 @@ def turn(quad: Quad, quarter_turns: int) -> Quad:
 
 def grow(quad: Quad, along: float, across: float) -> Quad:
     """Move each end out by `along` pixels and each long side out by `across` pixels."""
-    p = np.asarray(quad, dtype=np.float64)
-    u = _unit(p[1] + p[2] - p[0] - p[3])
-    v = np.array([-u[1], u[0]])
-    if float(np.dot(p[3] + p[2] - p[0] - p[1], v)) < 0:
-        v = -v
-    du, dv = u * along, v * across
-    return as_quad([p[0] - du - dv, p[1] + du - dv, p[2] + du + dv, p[3] - du + dv])
+    (ax, ay), (bx, by), (cx, cy), (dx, dy) = quad
+    ux, uy = _unit(bx + cx - ax - dx, by + cy - ay - dy)
+    vx, vy = -uy, ux
+    if (dx + cx - ax - bx) * vx + (dy + cy - ay - by) * vy < 0:
+        vx, vy = -vx, -vy
+    ux, uy, vx, vy = ux * along, uy * along, vx * across, vy * across
+    return (
+        (ax - ux - vx, ay - uy - vy),
+        (bx + ux - vx, by + uy - vy),
+        (cx + ux + vx, cy + uy + vy),
+        (dx - ux + vx, dy - uy + vy),
+    )
 
 
 def slice_quad(quad: Quad, start: float, end: float) -> Quad:
@@ -185,6 +191,6 @@ def _mix(a: Point, b: Point, t: float) -> Point:
     return a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t
 
 
-def _unit(v: Array) -> Array:
-    n = float(np.hypot(v[0], v[1]))
-    return v / n if n > 1e-9 else np.array([1.0, 0.0])
+def _unit(x: float, y: float) -> Point:
+    length = math.hypot(x, y)
+    return (x / length, y / length) if length > 1e-9 else (1.0, 0.0)

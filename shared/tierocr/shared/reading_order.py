@@ -8,6 +8,7 @@ left.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -67,7 +68,7 @@ def _order(boxes: list[_Box], unit: float) -> list[_Box]:
         if len(runs) > 1:
             return [b for run in runs for b in _order(run, unit)]
         boxes = runs[0]
-    columns = _cut_columns(boxes, unit)
+    columns = _cut_columns(boxes, _gutters(boxes, unit), unit)
     if len(columns) > 1:
         return [b for column in columns for b in _order(column, unit)]
     return [b for row in _rows(boxes) for b in row]
@@ -86,10 +87,11 @@ def _join_columns(blocks: list[list[_Box]], unit: float) -> list[list[_Box]]:
         while stop < len(blocks):
             joined += blocks[stop]
             stop += 1
-            if len(_cut_columns(joined, unit)) > 1:
-                best = stop
-            elif len(_gutters(joined, unit)) == 0:
+            cuts = _gutters(joined, unit)
+            if not cuts:
                 break
+            if len(_cut_columns(joined, cuts, unit)) > 1:
+                best = stop
         runs.append([b for block in blocks[start:best] for b in block])
         start = best
     return runs
@@ -118,21 +120,20 @@ def _gutters(boxes: list[_Box], unit: float) -> list[float]:
     return found
 
 
-def _cut_columns(boxes: list[_Box], unit: float) -> list[list[_Box]]:
-    """Columns from left to right if every one of them looks like prose, else the boxes as they
-    are.
+def _cut_columns(boxes: list[_Box], cuts: list[float], unit: float) -> list[list[_Box]]:
+    """Columns from left to right, parted at `cuts`, if every one of them looks like prose, else
+    the boxes as they are.
     """
-    cuts = _gutters(boxes, unit)
     if not cuts:
         return [boxes]
     columns: list[list[_Box]] = [[] for _ in range(len(cuts) + 1)]
     for box in boxes:
-        columns[sum(box.x0 > cut for cut in cuts)].append(box)
+        columns[bisect_left(cuts, box.x0)].append(box)
     return columns if all(_is_prose(c, unit) for c in columns) else [boxes]
 
 
 def _is_prose(column: list[_Box], unit: float) -> bool:
-    if len(_rows(column)) < PROSE_LINES:
+    if len(column) < PROSE_LINES or len(_rows(column)) < PROSE_LINES:
         return False
     width = max(b.x1 for b in column) - min(b.x0 for b in column)
     wide = float(np.median([b.x1 - b.x0 for b in column]))

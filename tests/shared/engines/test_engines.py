@@ -119,6 +119,23 @@ def test_outputs_come_in_the_order_of_the_batches(
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
+def test_several_threads_may_each_have_a_run(runtime: str, detector_file: Path) -> None:
+    pictures = [noise(seed, 1, 64, 64 + 32 * (seed % 4), 3) for seed in range(16)]
+    alone = open_engine(runtime, detector_file, IMAGENET, ONE_THREAD)
+    wanted = [answer(alone, picture) for picture in pictures]
+    engine = open_engine(runtime, detector_file, IMAGENET, EngineOptions(threads=2, streams=2))
+
+    def found(start: int) -> list[Floats]:
+        own = pictures[start:] + pictures[:start]
+        return [output.values.copy() for output in engine.run(iter(own))]
+
+    with ThreadPoolExecutor(4) as pool:
+        for start, outputs in zip(range(0, 16, 4), pool.map(found, range(0, 16, 4)), strict=True):
+            own = wanted[start:] + wanted[:start]
+            assert all(f == pytest.approx(w, abs=1e-5) for f, w in zip(outputs, own, strict=True))
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
 def test_an_engine_goes_on_after_a_caller_who_stopped_listening(
     runtime: str, detector_file: Path
 ) -> None:

@@ -90,4 +90,4 @@ def test_columns_are_taken_in_parts_where_they_come_in_multiples(tmp_path: Path)
         return {k.split()[0] for k in layer_seconds(file, facts, ONE_THREAD, batch, runs=1)}
 
     assert "Pad" not in kinds(1) | kinds(8)
-    assert "Concat" in kinds(8) and "Concat" not in kinds(1)
+    assert "Split" in kinds(8) and "Split" not in kinds(1)

@@ -1,8 +1,7 @@
 """Engines: one file per runtime, each the only importer of its runtime.
 
-An engine runs one network on one device: pixels in, probabilities out. It is owned by one worker:
-its methods are not safe to call from two threads at once. `open_engine` is the one place that maps
-a runtime's name to its file.
+An engine runs one network on one device: pixels in, probabilities out. `open_engine` is the one
+place that maps a runtime's name to its file.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ RUNTIMES = ("openvino", "onnxruntime")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Output:
-    """What a network says of one batch, valid until the engine runs another.
+    """What a network says of one batch, valid until the next is asked for.
 
     `values`: float32, the network's only output as it is; or, with `NetworkFacts.best` = k, the k
     largest along its last axis in falling order. `classes`: int32 of the same shape, where on that
@@ -84,7 +83,8 @@ class Engine(Protocol):
     def run(self, batches: Iterable[Pixels]) -> Iterator[Output]:
         """(N, H, W, 3) uint8 BGR batches -> the output of each, in order.
 
-        Batches are taken as the device gets free, so they may be prepared while it works.
+        Batches are taken as the device gets free, so they may be prepared while it works. Several
+        threads may each have a run at the same time, but for an engine with `kept_shapes`.
         """
         ...
 

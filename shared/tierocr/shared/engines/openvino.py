@@ -23,10 +23,11 @@ _HINTS = {"f32": "f32", "bf16": "bf16", "f16": "f16"}  # int8 is in the file, no
 
 
 class OpenVINOEngine:
-    """One compiled network with an infer request for each stream and one that waits, so that no
-    stream has to wait for us; reused for every call.
+    """One compiled network; a run has an infer request for each stream and one that waits, so that
+    no stream has to wait for us.
 
-    The number of streams bounds memory: OpenVINO keeps buffers for each, and per shape.
+    Requests are kept for later runs. The number of streams bounds memory: OpenVINO keeps buffers
+    for each, and per shape.
     """
 
     def __init__(self, model: Path, network: NetworkFacts, options: EngineOptions) -> None:
@@ -39,6 +40,7 @@ class OpenVINOEngine:
         self._best = network.best > 0
         self._streams = max(1, options.streams)
         self._free: deque[Any] = deque()
+        """Requests that no run has; taken and given back by several threads."""
         self._compiled: dict[tuple[int, ...], Any] = {}
         """By shape, the one used last at the end; under () the one for all shapes."""
         self.precision = options.precision
@@ -61,9 +63,9 @@ class OpenVINOEngine:
                     while running:
                         yield from self._finish(running)
                     self._change_to(batch.shape)
-                elif not self._free:
+                elif len(running) > self._streams:
                     yield from self._finish(running)
-                request, pixels = self._free.popleft(), np.ascontiguousarray(batch)
+                request, pixels = self._request(), np.ascontiguousarray(batch)
                 running.append((request, pixels))
                 # takes half the time of handing the pixels to `start_async`
                 request.set_input_tensor(ov.Tensor(pixels, shared_memory=True))
@@ -87,6 +89,12 @@ class OpenVINOEngine:
         )
         self._free.append(running.popleft()[0])
 
+    def _request(self) -> Any:
+        try:
+            return self._free.pop()
+        except IndexError:
+            return self._compiled[self._shape].create_infer_request()
+
     @property
     def _shape(self) -> tuple[int, ...]:
         return next(reversed(self._compiled), ())
@@ -98,18 +106,12 @@ class OpenVINOEngine:
             self._compiled[self._shape].release_memory()
         if shape in self._compiled:
             self._compiled[shape] = self._compiled.pop(shape)
-            self._open_requests()
             return
         while len(self._compiled) >= self._options.kept_shapes:
             self._compiled.pop(next(iter(self._compiled)))
-        try:
-            network = self._network.clone()
-            network.reshape(list(shape))
-            self._use(shape, network)
-        except RuntimeError:
-            if self._compiled:  # the shape before is there again
-                self._open_requests()
-            raise
+        network = self._network.clone()
+        network.reshape(list(shape))
+        self._use(shape, network)
 
     def _use(self, shape: tuple[int, ...], network: ov.Model) -> None:
         options = self._options
@@ -117,11 +119,6 @@ class OpenVINOEngine:
         if options.cache_dir is not None:
             config["CACHE_DIR"] = str(options.cache_dir)
         self._compiled[shape] = _compile(network, options.device, config)
-        self._open_requests()
-
-    def _open_requests(self) -> None:
-        compiled = self._compiled[self._shape]
-        self._free.extend(compiled.create_infer_request() for _ in range(self._streams + 1))
 
 
 @cache

@@ -27,6 +27,9 @@ the processor's cache, and only one part's take memory. In 16 bits few columns a
 _NEVER = np.float32(-1e9)
 """The score of a class that is there to fill a group."""
 
+_LARGE = 6e4
+"""Beyond any score, within what 16 bits hold."""
+
 
 def extended(model: ov.Model, network: NetworkFacts, precision: str) -> ov.Model:
     """The model from (N, H, W, 3) uint8 pixels to the `network.best` best classes, or to its own
@@ -42,57 +45,65 @@ def extended(model: ov.Model, network: NetworkFacts, precision: str) -> ov.Model
     if not network.best:
         return model
     output = model.output(0).get_node().input_value(0)
-    most = PARTS_IN_HALF if precision in ("bf16", "f16") else PARTS
-    values, classes = _best(output, network.best, gcd(most, network.columns))
+    values, classes = _best(output, network, in_half=precision in ("bf16", "f16"))
     return ov.Model([values, classes], model.get_parameters(), model.get_name())
 
 
-def _best(output: ov.Output, count: int, parts: int) -> tuple[ov.Output, ov.Output]:
-    """The `count` largest of the last axis and their classes."""
+def _best(
+    output: ov.Output, network: NetworkFacts, *, in_half: bool
+) -> tuple[ov.Output, ov.Output]:
+    """The largest of the last axis and their classes."""
     softmax = output.get_node()
     classes = output.get_partial_shape()[-1]
-    if softmax.get_type_name() == "Softmax" and classes.is_static:
-        return _best_of_softmax(softmax.input_value(0), classes.get_length(), count, parts)
-    top = ops.topk(output, np.int64(count), -1, "max", "value", "i32")
-    return top.output(0), top.output(1)
+    if softmax.get_type_name() != "Softmax" or classes.is_dynamic:
+        top = ops.topk(output, np.int64(network.best), -1, "max", "value", "i32")
+        return top.output(0), top.output(1)
+    scores = _scores(softmax.input_value(0), classes.get_length(), network.columns, in_half=in_half)
+    found = [_best_of_scores(part, network.best) for part in scores]
+    values, group, place = (ops.concat([one[k] for one in found], 1).output(0) for k in range(3))
+    return values, _classes(group, place, _size(scores[0]))
 
 
-def _best_of_softmax(
-    scores: ov.Output, classes: int, count: int, parts: int
-) -> tuple[ov.Output, ov.Output]:
-    """The `count` largest probabilities of a softmax of (N, T, C) scores, and their classes, taken
-    in equal parts of T.
-    """
+def _scores(scores: ov.Output, classes: int, columns: int, *, in_half: bool) -> list[ov.Output]:
+    """(N, T, C) scores in equal parts of T, with classes added that fill the last group."""
     head = _linear_head(scores, classes)
     if head is None:
-        return _best_of_scores(_filled(scores, classes), count)
+        return [_filled(scores, classes)]
     features, score = head
-    split = ops.split(features, np.int64(1), parts).outputs()
-    each = [_best_of_scores(score(part), count) for part in split]
-    values, found = (ops.concat([one[k] for one in each], 1).output(0) for k in (0, 1))
-    return values, found
+    parts = gcd(PARTS_IN_HALF if in_half else PARTS, columns)
+    each = [score(part) for part in ops.split(features, np.int64(1), parts).outputs()]
+    # what follows the layer's sums within one kernel has them in 32 bits, and hands them on so
+    return [ops.clamp(part, -_LARGE, _LARGE).output(0) for part in each] if in_half else each
 
 
-def _best_of_scores(scores: ov.Output, count: int) -> tuple[ov.Output, ov.Output]:
-    """See `_best_of_softmax`, of a number of classes that makes whole groups.
+def _best_of_scores(scores: ov.Output, count: int) -> tuple[ov.Output, ov.Output, ov.Output]:
+    """The `count` largest probabilities of each column, the groups that the search came down to,
+    and where in these they stand, counted through.
 
-    Neither are all probabilities computed nor all classes sorted: the largest stand in those groups
-    of classes whose own largest are largest.
+    Not all classes are sorted: the largest stand in those groups of classes whose own largest are
+    largest.
     """
-    size = scores.get_partial_shape()[-1].get_length() // GROUPS
-    groups = ops.reshape(scores, _ints(0, 0, GROUPS, size), special_zero=True)  # N, T, groups, size
+    probability = ops.softmax(scores, -1)
+    split = _ints(0, 0, GROUPS, _size(scores))
+    groups = ops.reshape(probability, split, special_zero=True)  # N, T, groups, size
     highest = ops.reduce_max(groups, _ints(3))
-    most = ops.reduce_max(highest, _ints(2), keep_dims=True)
-    total = ops.reduce_sum(ops.exp(ops.subtract(scores, most)), _ints(2), keep_dims=True)
     where = ops.topk(highest, np.int64(count), -1, "max", "index", "i32").output(1)
     chosen = ops.gather(groups, where, np.int64(2), batch_dims=2)  # N, T, count, size
-    flat = ops.reshape(chosen, _ints(0, 0, count * size), special_zero=True)
+    flat = ops.reshape(chosen, _ints(0, 0, count * _size(scores)), special_zero=True)
     top = ops.topk(flat, np.int64(count), -1, "max", "value", "i32")
-    values = ops.divide(ops.exp(ops.subtract(top.output(0), most)), total)
+    return top.output(0), where, top.output(1)
+
+
+def _classes(group: ov.Output, place: ov.Output, size: int) -> ov.Output:
+    """The classes that stand at each `place` of `group`s of `size`."""
     each = ops.constant(np.int32(size))
-    group = ops.gather(where, ops.divide(top.output(1), each), np.int64(2), batch_dims=2)
-    found = ops.add(ops.multiply(group, each), ops.floor_mod(top.output(1), each))
-    return values.output(0), found.output(0)
+    mine = ops.gather(group, ops.divide(place, each), np.int64(2), batch_dims=2)
+    return ops.add(ops.multiply(mine, each), ops.floor_mod(place, each)).output(0)
+
+
+def _size(scores: ov.Output) -> int:
+    """How many classes make a group."""
+    return int(scores.get_partial_shape()[-1].get_length()) // GROUPS
 
 
 Scoring = Callable[[ov.Output], ov.Output]

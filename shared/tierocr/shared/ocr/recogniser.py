@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from threading import Lock
 
 import numpy as np
 
@@ -31,8 +30,8 @@ from tierocr.shared.recognition import (
 
 
 class Recogniser:
-    """Reads crops of single lines. May be used from several threads: its engine takes one at a
-    time.
+    """Reads crops of single lines. May be used from several threads: their calls of the network
+    are mixed, so that none of its streams is idle at the end of one's crops.
     """
 
     def __init__(
@@ -42,7 +41,6 @@ class Recogniser:
         self.engine = engine
         self.facts = facts
         self.rules = rules or BatchRules()
-        self._turn = Lock()
 
     def read(self, crops: Sequence[Pixels]) -> list[Reading]:
         """(h, w, 3) uint8 BGR crops, reading left to right -> one reading each, in the same order.
@@ -71,12 +69,11 @@ class Recogniser:
             for group in groups
         )
         readings = [EMPTY] * len(pieces)
-        with self._turn:
-            for group, output in zip(groups, self.engine.run(inputs), strict=True):
-                assert output.classes is not None  # as `recogniser_network` asks
-                for row, i in enumerate(group):
-                    best = output.values[row], output.classes[row]
-                    readings[i] = decode(*best, pieces[i].width, widths[i], self.facts)
+        for group, output in zip(groups, self.engine.run(inputs), strict=True):
+            assert output.classes is not None  # as `recogniser_network` asks
+            for row, i in enumerate(group):
+                best = output.values[row], output.classes[row]
+                readings[i] = decode(*best, pieces[i].width, widths[i], self.facts)
         return readings
 
 
