@@ -137,7 +137,7 @@ def regions_of(probability: Floats, facts: DetectorFacts) -> list[Region]:
         if len(contour) < 3:
             continue
         corners = cv2.boxPoints(cv2.minAreaRect(contour))
-        quad = order_corners(corners.tolist())
+        quad = order_corners(corners)
         along, across = quad_size(quad)
         if min(along, across) < MIN_SIDE:
             continue
