@@ -14,6 +14,7 @@ import numpy as np
 
 from tierocr.edge.samples import TruthLine
 from tierocr.shared.document import Line, Matrix3, Point, Quad
+from tierocr.shared.geometry import centre
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ def _placed(line: Line) -> list[tuple[str, Point]]:
     """(text, middle) of each character, of the whole line where it has none."""
     characters = [c for word in line.words for c in word.characters]
     parts = [(c.text, c.quad) for c in characters] or [(line.text, line.region.quad)]
-    return [(text, (sum(p[0] for p in q) / 4, sum(p[1] for p in q) / 4)) for text, q in parts]
+    return [(text, centre(quad)) for text, quad in parts]
 
 
 def _apply(transform: Matrix3, point: Point) -> Point:

@@ -20,6 +20,8 @@ from tierocr.shared.geometry import (
     as_quad,
     bounds,
     box_overlap,
+    centre,
+    direction,
     grow,
     order_corners,
     quad_size,
@@ -237,11 +239,10 @@ def _shared(axis: Quad, other: Quad) -> tuple[float, float]:
 
 def _cross_offset(a: Quad, b: Quad) -> float:
     """Distance of b's centre from a's mid line, in heights of a."""
-    (ax, ay), (bx, by), (cx, cy), (dx, dy) = a
-    ux, uy = bx + cx - ax - dx, by + cy - ay - dy
+    ux, uy = direction(a)
     n = math.hypot(ux, uy) or 1.0
-    mx, my = sum(p[0] for p in a) / 4, sum(p[1] for p in a) / 4
-    ox, oy = sum(p[0] for p in b) / 4 - mx, sum(p[1] for p in b) / 4 - my
+    (ax, ay), (bx, by) = centre(a), centre(b)
+    ox, oy = bx - ax, by - ay
     return abs(-ox * uy + oy * ux) / n / max(quad_size(a)[1], 1e-6)
 
 

@@ -63,10 +63,16 @@ def area(quad: Quad) -> float:
     return abs(total) / 2
 
 
+def direction(quad: Quad) -> Point:
+    """The reading direction as a vector, twice as long as the quad."""
+    (ax, ay), (bx, by), (cx, cy), (dx, dy) = quad
+    return bx + cx - ax - dx, by + cy - ay - dy
+
+
 def reading_angle(quad: Quad) -> float:
     """Degrees in (-180, 180] by which the reading direction is turned clockwise from the x axis."""
-    (ax, ay), (bx, by), (cx, cy), (dx, dy) = quad
-    return math.degrees(math.atan2(by + cy - ay - dy, bx + cx - ax - dx))
+    x, y = direction(quad)
+    return math.degrees(math.atan2(y, x))
 
 
 def order_corners(points: Iterable[Iterable[float]]) -> Quad:
@@ -101,7 +107,7 @@ def turn(quad: Quad, quarter_turns: int) -> Quad:
 def grow(quad: Quad, along: float, across: float) -> Quad:
     """Move each end out by `along` pixels and each long side out by `across` pixels."""
     (ax, ay), (bx, by), (cx, cy), (dx, dy) = quad
-    ux, uy = _unit(bx + cx - ax - dx, by + cy - ay - dy)
+    ux, uy = _unit(*direction(quad))
     vx, vy = -uy, ux
     if (dx + cx - ax - bx) * vx + (dy + cy - ay - by) * vy < 0:
         vx, vy = -vx, -vy

@@ -24,11 +24,9 @@ PARTS, PARTS_IN_HALF = 4, 2
 the processor's cache, and only one part's take memory. In 16 bits few columns at a time are slow.
 """
 
-_NEVER = np.float32(-1e9)
-"""The score of a class that is there to fill a group."""
-
-_LARGE = 6e4
-"""Beyond any score, within what 16 bits hold."""
+_NEVER = np.float32(-6e4)
+"""The score of a class that is there to fill a group: far from any other, within what 16 bits hold.
+"""
 
 
 def extended(model: ov.Model, network: NetworkFacts, precision: str) -> ov.Model:
@@ -73,7 +71,7 @@ def _scores(scores: ov.Output, classes: int, columns: int, *, in_half: bool) -> 
     parts = gcd(PARTS_IN_HALF if in_half else PARTS, columns)
     each = [score(part) for part in ops.split(features, np.int64(1), parts).outputs()]
     # what follows the layer's sums within one kernel has them in 32 bits, and hands them on so
-    return [ops.clamp(part, -_LARGE, _LARGE).output(0) for part in each] if in_half else each
+    return [ops.clamp(part, _NEVER, -_NEVER).output(0) for part in each] if in_half else each
 
 
 def _best_of_scores(scores: ov.Output, count: int) -> tuple[ov.Output, ov.Output, ov.Output]:

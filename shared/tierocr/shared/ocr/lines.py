@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from functools import lru_cache
 from statistics import median
 
 from tierocr.shared.document import Character, Line, Quad, Region, Signals, Word
@@ -27,7 +26,6 @@ _NARROW = frozenset("iljtfr1I.,:;!|'`()[]/\\")
 _WIDE = frozenset("mwMW@%")
 
 
-@lru_cache(1 << 14)
 def is_ideographic(char: str) -> bool:
     """Whether a character belongs to a script that is written without spaces."""
     return unicodedata.east_asian_width(char) in "WF"
